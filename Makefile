@@ -1,0 +1,39 @@
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/ready
+PEERS := .venv/peers
+
+.PHONY: demo test test-long lint format bench clean
+
+demo: $(READY)
+	$(BIN)/isotherm demo --out demo
+
+test: lint
+	$(BIN)/pytest -n 2 -m "not long"
+
+test-long: $(READY)
+	$(BIN)/pytest -m long
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/basedpyright --level error
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(PEERS)
+	$(BIN)/isotherm bench --peers
+
+clean:
+	rm -rf .venv demo
+
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[test]"
+	touch $(READY)
+
+$(PEERS): $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[peers]"
+	touch $(PEERS)

@@ -1,0 +1,100 @@
+"""How chains of a run act on one another: the protocol of a coupling, and the one that does nothing.
+
+A coupling reads energies, never parameters, so it costs the same for 2 weights or 2 billion.
+"""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+from jax import Array
+
+from isotherm.kernels.kernel import Move
+
+
+class Readings(NamedTuple):
+    """What a coupling sees of the P chains of its run at one iteration.
+
+    Attributes:
+        energies: shape (P,).
+        prior_energies: the parts of the energies that belong to the prior, shape (P,).
+        is_alive: whether each energy is finite, shape (P,). A chain that is not must leave no trace in what others share.
+        step_size: the scheduled step size of this iteration, a scalar.
+        temperature: the scheduled temperature of this iteration, a scalar.
+        iteration: k.
+    """
+
+    energies: Array
+    prior_energies: Array
+    is_alive: Array
+    step_size: Array
+    temperature: Array
+    iteration: Array
+
+
+class Coupling:
+    """Base of all couplings; its defaults are those of one that neither weighs, nor swaps, nor measures.
+
+    Attributes:
+        is_weighted: whether draws carry log weights other than zero.
+        measure_every: iterations between two calls of `calibrate`; None never. Iteration 0 is one of the multiples.
+        num_measured: energies per chain that `calibrate` is given, each on a further batch common to the chains.
+    """
+
+    is_weighted: bool = False
+    measure_every: int | None = None
+    num_measured: int = 0
+
+    def init(self, num_chains: int) -> Any:
+        """The state that a run starts with."""
+        return ()
+
+    def draw(self, key: Array, iterations: Array, num_chains: int) -> Any:
+        """Random numbers for many iterations at once, with a leading axis of iterations."""
+        return ()
+
+    def update(self, state: Any, draws: Any, readings: Readings) -> tuple[Any, Move]:
+        """The next state, and the next move of every chain (fields of shape (P,))."""
+        raise TypeError(f"{type(self).__name__} must define `update`.")
+
+    def log_weights(self, state: Any, readings: Readings) -> Array:
+        """Log weights of the P positions under the state that `update` has just returned. Called when a draw is kept."""
+        return jnp.zeros_like(readings.energies)
+
+    def num_recorded(self, num_chains: int) -> int:
+        """How many chains of a run are recorded."""
+        return num_chains
+
+    def recorded(self, state: Any) -> Array | None:
+        """Numbers of the chains to record, shape (num_recorded,), from the state in which their positions were reached.
+
+        None records every chain. The state is that before `update`: it is the one under which the chains moved to where they
+        are, and the energies of this iteration have not yet been used to choose among them.
+        """
+        return None
+
+    def observe(self, state: Any) -> dict[str, Array]:
+        """Small arrays to record with every draw, from the state before `update`, such as the rung of every chain."""
+        return {}
+
+    def calibrate(self, state: Any, measured: Readings) -> Any:
+        """The state after periodic measurements; the energies there have shape (num_measured, P)."""
+        return state
+
+    def statistics(self, state: Any) -> dict[str, Any]:
+        """What a run reports about its coupling at the end."""
+        return {}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Independent(Coupling):
+    """Chains that know nothing of one another.
+
+    Differs from the thesis: Nothing.
+    """
+
+    def update(self, state: Any, draws: Any, readings: Readings) -> tuple[Any, Move]:
+        everyone = jnp.ones_like(readings.energies)
+        step_size = readings.step_size.astype(everyone.dtype) * everyone
+        temperature = readings.temperature.astype(everyone.dtype) * everyone
+        return state, Move(step_size, temperature, everyone, everyone)

@@ -1,0 +1,78 @@
+"""Where energies and gradients come from: the protocol of an estimator.
+
+An estimator turns one batch into the gradient that the kernel follows and the energy that the coupling reads. It may keep a
+state with each chain, such as an anchor of a control variate, which is refreshed at fixed multiples of the iteration.
+"""
+
+from typing import Any, NamedTuple
+
+from jax import Array
+
+from isotherm.potentials.potential import Potential
+
+
+class Curvature(NamedTuple):
+    """A probe v of random signs and the product of the Hessian with it, for kernels that ask for them."""
+
+    probe: Any
+    product: Any
+
+
+class Estimate(NamedTuple):
+    """What one pass at one position gives.
+
+    Attributes:
+        energy: the energy that couplings read and the run records.
+        prior_energy: its part that belongs to the prior.
+        energies: the energy of each point of the position.
+        gradient: the gradient that the kernel follows.
+        curvature: a Hessian product along the probe, where the kernel asked for it.
+        model_state: the model state after the pass.
+    """
+
+    energy: Array
+    prior_energy: Array
+    energies: Array
+    gradient: Any
+    curvature: Curvature | None
+    model_state: Any
+
+
+class Estimator:
+    """Base of all estimators; its defaults are those of one without state.
+
+    Attributes:
+        num_batches: how many independent batches an iteration needs.
+        refresh_every: iterations between two calls of `refresh`; None never. Iteration 0 is one of the multiples.
+    """
+
+    num_batches: int = 1
+    refresh_every: int | None = None
+
+    def init(self, potential: Potential, position: Any, model_state: Any) -> Any:
+        """The state that a chain starts with."""
+        return ()
+
+    def evaluate(
+        self,
+        potential: Potential,
+        state: Any,
+        position: Any,
+        model_state: Any,
+        batches: tuple[Any, ...],
+        noises: tuple[Any, ...],
+        probe: Any = None,
+    ) -> tuple[Any, Estimate]:
+        """Energy and gradient of one chain, and the estimator's next state."""
+        raise TypeError(f"{type(self).__name__} must define `evaluate`.")
+
+    def measure(
+        self, potential: Potential, state: Any, position: Any, model_state: Any, batch: Any, noise: Any
+    ) -> tuple[Array, Array]:
+        """Energy and prior energy of one chain on a further batch, as the coupling would read them. No gradient."""
+        found = potential.evaluate(position, batch, noise, model_state)
+        return found.energy, found.prior_energy
+
+    def refresh(self, potential: Potential, state: Any, position: Any, model_state: Any, feed: Any) -> Any:
+        """The state after periodic work that may see all data."""
+        return state

@@ -1,0 +1,71 @@
+"""How one chain moves: the protocol of a kernel.
+
+A kernel is deterministic. The driver draws the noise and hands it in, so that a kernel can be checked line by line against a
+few lines of NumPy, and noise for many iterations can be drawn in one call.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from isotherm.estimators.estimator import Curvature
+from isotherm.potentials.potential import Potential
+
+
+class Move(NamedTuple):
+    """What a coupling tells a chain about its next move. Scalars for one chain; with a leading axis for many.
+
+    Attributes:
+        step_size: epsilon.
+        temperature: tau.
+        multiplier: psi, the factor that the driver puts on the gradient.
+        momentum_scale: the factor on the momentum before the move; 1 unless the chain has just changed rungs.
+    """
+
+    step_size: Array
+    temperature: Array
+    multiplier: Array
+    momentum_scale: Array
+
+
+class Kernel:
+    """Base of all kernels.
+
+    Attributes:
+        needs_noise: whether `step` uses the standard normal noise that it is handed.
+        needs_curvature: whether `step` uses `Curvature`, which costs about one more gradient.
+        is_stack: whether the position is a stack of particles along its leading axis.
+    """
+
+    needs_noise: bool = True
+    needs_curvature: bool = False
+    is_stack: bool = False
+
+    def init(self, position: Any) -> Any:
+        """The state of a chain at `position`: a NamedTuple whose first field is `position`."""
+        raise TypeError(f"{type(self).__name__} must define `init`.")
+
+    def step(self, state: Any, gradient: Any, noise: Any, move: Move, curvature: Curvature | None = None) -> Any:
+        """The state after one move; `gradient` already carries the multiplier."""
+        raise TypeError(f"{type(self).__name__} must define `step`.")
+
+    def lift(self, potential: Potential) -> Potential:
+        """The potential of what this kernel moves, from that of one point."""
+        return potential
+
+    def statistics(self, state: Any) -> dict[str, Any]:
+        """What a run reports about its kernel at the end, from the states of all chains."""
+        return {}
+
+
+def langevin_step(position: Any, gradient: Any, noise: Any, move: Move) -> Any:
+    """x - epsilon * g + sqrt(2 * epsilon * tau) * xi, leaf by leaf."""
+    spread = jnp.sqrt(2.0 * move.step_size * move.temperature)
+    return jax.tree.map(
+        lambda x, g, xi: x - (move.step_size * g).astype(x.dtype) + (spread * xi).astype(x.dtype),
+        position,
+        gradient,
+        noise,
+    )

@@ -1,0 +1,64 @@
+"""Stochastic gradient Langevin dynamics, and its limit without noise."""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import jax
+
+from isotherm.estimators.estimator import Curvature
+from isotherm.kernels.kernel import Kernel, Move, langevin_step
+
+
+class PositionState(NamedTuple):
+    """A chain that is its position and nothing else."""
+
+    position: Any
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SGLD(Kernel):
+    r"""Langevin dynamics with a stochastic gradient.
+
+        x_{k+1} = x_k - epsilon_k * g_k + sqrt(2 * epsilon_k * tau_k) * xi_k
+
+    where g_k is a gradient of U at x_k and xi_k is standard normal. One gradient per iteration, no memory beyond the position.
+    At a finite step size the law is off by O(epsilon), and gradient noise of variance s^2 heats it by about epsilon * s^2 / 2.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> move = Move(jnp.array(0.5), jnp.array(1.0), jnp.array(1.0), jnp.array(1.0))
+        >>> SGLD().step(PositionState(jnp.array(2.0)), jnp.array(2.0), jnp.array(-1.0), move)
+        PositionState(position=Array(0., dtype=float32))
+
+    Reference:
+        Welling and Teh 2011; Deng 2021, equation for SGLD in chapter 2.
+
+    Differs from the thesis: Nothing.
+    """
+
+    def init(self, position: Any) -> PositionState:
+        return PositionState(position)
+
+    def step(
+        self, state: PositionState, gradient: Any, noise: Any, move: Move, curvature: Curvature | None = None
+    ) -> PositionState:
+        return PositionState(langevin_step(state.position, gradient, noise, move))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SGD(Kernel):
+    """Stochastic gradient descent: x_{k+1} = x_k - epsilon_k * g_k. SGLD at temperature zero, and no noise is drawn.
+
+    Differs from the thesis: Nothing.
+    """
+
+    needs_noise = False
+
+    def init(self, position: Any) -> PositionState:
+        return PositionState(position)
+
+    def step(
+        self, state: PositionState, gradient: Any, noise: Any, move: Move, curvature: Curvature | None = None
+    ) -> PositionState:
+        moved = jax.tree.map(lambda x, g: x - (move.step_size * g).astype(x.dtype), state.position, gradient)
+        return PositionState(moved)

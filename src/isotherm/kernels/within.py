@@ -1,0 +1,88 @@
+"""A box around any kernel."""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from isotherm.errors import refuse
+from isotherm.estimators.estimator import Curvature
+from isotherm.kernels.kernel import Kernel, Move
+from isotherm.potentials.potential import Potential
+
+
+class BoxedState(NamedTuple):
+    """The state of the kernel inside, and how many of its moves were rejected."""
+
+    inner: Any
+    num_rejected: Array
+
+    @property
+    def position(self) -> Any:
+        """The position of the kernel inside."""
+        return self.inner.position
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Within(Kernel):
+    """Rejects every move of `inner` that leaves a box: the chain stays, momentum and all. In a stack each particle is its own.
+
+    Attributes:
+        inner: the kernel that moves.
+        box: (low, high), numbers or arrays that broadcast against each leaf of the position.
+
+    Differs from the thesis: Nothing (the author's toy code rejects in the same way).
+    """
+
+    inner: Kernel
+    box: tuple[Any, Any]
+
+    def __post_init__(self):
+        low, high = np.asarray(self.box[0], float), np.asarray(self.box[1], float)
+        if not np.all(low < high):
+            refuse("box", "(low, high) with low below high", repr(self.box), "Swap the ends, or widen the box.")
+
+    @property
+    def needs_noise(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.inner.needs_noise
+
+    @property
+    def needs_curvature(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.inner.needs_curvature
+
+    @property
+    def is_stack(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.inner.is_stack
+
+    def lift(self, potential: Potential) -> Potential:
+        return self.inner.lift(potential)
+
+    def init(self, position: Any) -> BoxedState:
+        return BoxedState(self.inner.init(position), jnp.zeros((), jnp.int32))
+
+    def step(
+        self, state: BoxedState, gradient: Any, noise: Any, move: Move, curvature: Curvature | None = None
+    ) -> BoxedState:
+        moved = self.inner.step(state.inner, gradient, noise, move, curvature)
+        is_inside = jax.vmap(self._holds)(moved.position) if self.is_stack else self._holds(moved.position)
+
+        def kept(new, old):
+            return jnp.where(is_inside.reshape(is_inside.shape + (1,) * (new.ndim - is_inside.ndim)), new, old)
+
+        return BoxedState(jax.tree.map(kept, moved, state.inner), state.num_rejected + jnp.sum(~is_inside))
+
+    def statistics(self, state: BoxedState) -> dict[str, Any]:
+        return {"num_rejected": state.num_rejected, **self.inner.statistics(state.inner)}
+
+    def _holds(self, position: Any) -> Array:
+        # Written so that NaN counts as outside.
+        sides = [jnp.all((x >= self.box[0]) & (x <= self.box[1])) for x in jax.tree.leaves(position)]
+        return jnp.all(jnp.stack(sides))
+
+
+def within(kernel: Kernel, box: tuple[Any, Any] | None) -> Kernel:
+    """`kernel` with moves out of `box` rejected; `kernel` itself where there is no box."""
+    return kernel if box is None else Within(kernel, box)

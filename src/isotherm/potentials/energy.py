@@ -1,0 +1,64 @@
+"""Potentials given by a function: an energy or a log density."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+from jax import Array
+
+from isotherm.errors import refuse
+from isotherm.potentials.potential import Evaluation, Potential
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class EnergyPotential(Potential):
+    """U(x) = energy(x), exact and without data.
+
+    Attributes:
+        energy: maps a position (an array or a pytree of arrays) to a scalar.
+
+    Differs from the thesis: Nothing.
+    """
+
+    energy: Callable[[Any], Array]
+
+    def __post_init__(self):
+        if not callable(self.energy):
+            refuse("energy", "a function of a position", repr(self.energy), "Pass a function that returns a scalar.")
+
+    def evaluate(self, position: Any, batch: Any, noise: Any, model_state: Any) -> Evaluation:
+        energy = self.energy(position)
+        return Evaluation(energy, jnp.zeros_like(energy), energy, model_state)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _NegativeLogDensity:
+    log_density: Callable[[Any], Array]
+
+    def __call__(self, position: Any) -> Array:
+        return -self.log_density(position)
+
+
+def from_energy(energy: Callable[[Any], Array]) -> Potential:
+    """A potential from an energy function: density exp(-energy(x) / temperature).
+
+    Example:
+        >>> potential = from_energy(lambda x: 0.5 * (x ** 2).sum())
+        >>> float(potential.full_energy(jnp.array([3.0, 4.0])))
+        12.5
+    """
+    return EnergyPotential(energy)
+
+
+def from_log_density(log_density: Callable[[Any], Array]) -> Potential:
+    """A potential from a log density, normalised or not: energy(x) = -log_density(x).
+
+    Example:
+        >>> potential = from_log_density(lambda x: -0.5 * (x ** 2).sum())
+        >>> float(potential.full_energy(jnp.array([3.0, 4.0])))
+        12.5
+    """
+    if not callable(log_density):
+        refuse("log_density", "a function of a position", repr(log_density), "Pass a function that returns a scalar.")
+    return EnergyPotential(_NegativeLogDensity(log_density))

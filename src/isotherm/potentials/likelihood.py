@@ -1,0 +1,147 @@
+"""Potentials of a likelihood, a prior and data, seen through mini-batches."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from isotherm.errors import check_choice, check_integer, refuse
+from isotherm.potentials.batches import Batch, batch_indices
+from isotherm.potentials.potential import Evaluation, Potential
+
+BATCHING = ("epochs", "independent", "replacement")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LikelihoodPotential(Potential):
+    r"""U(x) = -log prior(x) - (N/n) * sum over the batch of log likelihoods.
+
+    The factor is N over the number of examples that the batch really holds, so a short last batch is weighted right.
+
+    Attributes:
+        log_likelihood: maps (position, examples) to one value per example; with a model state, (position, examples,
+            model_state) to (values, new model_state).
+        log_prior: maps a position to a scalar; None is a flat prior.
+        data: a pytree of arrays with a common leading axis of N examples. Kept as stored (uint8 images stay uint8).
+        batch_size: n; None takes all data in every iteration.
+        batching: "epochs", "independent" or "replacement"; see `batches.batch_indices`.
+        is_batch_shared: whether the chains of a run see the same batch. Shared batches make the noise of energies that are
+            compared in swaps cancel.
+        model_state: what the model carries from pass to pass, such as BatchNorm statistics; every chain has its own.
+
+    Differs from the thesis: the thesis' printed (N/n) * U also scales the prior; the prior is never scaled here.
+    """
+
+    log_likelihood: Callable[..., Any]
+    log_prior: Callable[[Any], Array] | None
+    data: Any
+    batch_size: int | None = None
+    batching: str = "epochs"
+    is_batch_shared: bool = True
+    model_state: Any = None
+
+    def __post_init__(self):
+        lengths = [np.shape(leaf)[0] if np.ndim(leaf) else None for leaf in jax.tree.leaves(self.data)]
+        if not lengths or None in lengths or len(set(lengths)) > 1:
+            rule = "a pytree of arrays with one common leading axis"
+            refuse("data", rule, f"leading axes {lengths}", "Give every leaf one row per example.")
+        if lengths[0] == 0:
+            refuse("data", "at least one example", "0 examples", "Check what was loaded.")
+        check_choice("batching", self.batching, BATCHING)
+        if self.batch_size is not None:
+            remedy = f"There are {lengths[0]} examples; give a batch size of at most that, or None for all."
+            size = check_integer("batch_size", self.batch_size, 1, remedy)
+            if size > lengths[0]:
+                refuse("batch_size", f"at most the number of examples, {lengths[0]}", size, remedy)
+
+    @property
+    def num_data(self) -> int:
+        """N, the number of examples."""
+        return np.shape(jax.tree.leaves(self.data)[0])[0]
+
+    @property
+    def is_exact(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Whether every iteration sees all data."""
+        return self.batch_size is None
+
+    def feed(self) -> Any:
+        return jax.tree.map(jnp.asarray, self.data), jnp.asarray(self.num_data)
+
+    def batch(self, key: Array, iteration: Array, feed: Any) -> Batch:
+        data, num_data = feed
+        if self.batch_size is None:
+            return Batch(data, jnp.ones(self.num_data), num_data)
+        indices, weights = batch_indices(key, iteration, num_data, self.batch_size, self.batching)
+        return Batch(jax.tree.map(lambda leaf: leaf[indices], data), weights, num_data)
+
+    def as_batch(self, examples: Any) -> Batch:
+        if examples is None:
+            refuse("batch", "a pytree of examples", "None", "Pass the examples of this step.")
+        examples = jax.tree.map(jnp.asarray, examples)
+        return Batch(examples, jnp.ones(len(jax.tree.leaves(examples)[0])), jnp.asarray(self.num_data))
+
+    def init_model_state(self) -> Any:
+        return () if self.model_state is None else self.model_state
+
+    def evaluate(self, position: Any, batch: Any, noise: Any, model_state: Any) -> Evaluation:
+        values, model_state = self._log_likelihoods(position, batch, model_state)
+        if values.shape != batch.weights.shape:
+            rule = f"a function that returns one value per example, shape {batch.weights.shape}"
+            refuse("log_likelihood", rule, f"shape {values.shape}", "Do not sum or average over the batch.")
+        weights = batch.weights.astype(values.dtype)
+        likelihood = jnp.sum(values * weights) * (batch.num_data.astype(values.dtype) / jnp.sum(weights))
+        prior = self._prior_energy(position, values.dtype)
+        energy = prior - likelihood
+        return Evaluation(energy, prior, energy, model_state)
+
+    def full_energy(self, position: Any, model_state: Any = None, feed: Any = None) -> Array:
+        """The energy on all data, summed over pieces of the batch size, so that memory does not grow with N."""
+        data, num_data = self.feed() if feed is None else feed
+        state = self.init_model_state() if model_state is None else model_state
+        size = self.batch_size or self.num_data
+
+        def add(piece, total):
+            places = piece * size + jnp.arange(size)
+            examples = jax.tree.map(lambda leaf: leaf[jnp.minimum(places, num_data - 1)], data)
+            values, _ = self._log_likelihoods(position, Batch(examples, places < num_data, num_data), state)
+            return total + jnp.sum(jnp.where(places < num_data, values, 0.0))
+
+        example = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((size, *leaf.shape[1:]), leaf.dtype), data)
+        dtype = jax.eval_shape(
+            lambda x, e: self._log_likelihoods(x, Batch(e, None, None), state)[0], position, example
+        ).dtype
+        likelihood = lax.fori_loop(0, -(-num_data // size), add, jnp.zeros((), dtype))
+        return self._prior_energy(position, dtype) - likelihood
+
+    def _log_likelihoods(self, position: Any, batch: Batch, model_state: Any) -> tuple[Array, Any]:
+        if self.model_state is None:
+            return self.log_likelihood(position, batch.examples), model_state
+        return self.log_likelihood(position, batch.examples, model_state)
+
+    def _prior_energy(self, position: Any, dtype: Any) -> Array:
+        return jnp.zeros((), dtype) if self.log_prior is None else -self.log_prior(position)
+
+
+def from_likelihood(
+    log_likelihood: Callable[..., Any],
+    log_prior: Callable[[Any], Array] | None,
+    data: Any,
+    *,
+    batch_size: int | None = None,
+    batching: str = "epochs",
+    is_batch_shared: bool = True,
+    model_state: Any = None,
+) -> LikelihoodPotential:
+    """A potential from a log likelihood per example, a log prior and data; see `LikelihoodPotential`.
+
+    Example:
+        >>> data = jnp.array([1.0, 2.0, 3.0])
+        >>> potential = from_likelihood(lambda m, x: -0.5 * (x - m) ** 2, lambda m: -0.5 * m ** 2, data, batch_size=2)
+        >>> float(potential.full_energy(jnp.array(2.0)))
+        3.0
+    """
+    return LikelihoodPotential(log_likelihood, log_prior, data, batch_size, batching, is_batch_shared, model_state)

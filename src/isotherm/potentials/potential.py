@@ -1,0 +1,117 @@
+"""What is sampled: the protocol of a potential.
+
+Convention, everywhere: the stochastic energy is U(x) = -log prior(x) - (N/n) * sum of log likelihoods over a mini-batch of
+n out of N examples, and the density at temperature tau is exp(-U(x) / tau). The temperature is never inside U.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from isotherm.errors import refuse
+
+
+class Evaluation(NamedTuple):
+    """The energy of one position on one batch.
+
+    Attributes:
+        energy: U(x), a scalar: what the gradient is taken of.
+        prior_energy: the part of U(x) that belongs to the prior; couplings may leave it out.
+        energies: the energy of each point of the position: U(x) itself, or one value per particle.
+        model_state: the model state after this pass.
+    """
+
+    energy: Array
+    prior_energy: Array
+    energies: Array
+    model_state: Any
+
+
+class Potential:
+    """Base of all potentials; its defaults are those of an exact energy without data.
+
+    Subclasses are frozen dataclasses. Arrays that grow with the data are reached through `feed` alone, which the driver
+    passes to the compiled program as an argument.
+
+    Attributes:
+        is_exact: whether energies and gradients carry no noise.
+        is_batch_shared: whether the chains of a run see the same batch.
+    """
+
+    is_exact: bool = True
+    is_batch_shared: bool = True
+
+    def feed(self) -> Any:
+        """The data as arrays, and their number, for the compiled program."""
+        return ()
+
+    def batch(self, key: Array, iteration: Array, feed: Any) -> Any:
+        """The mini-batch of an iteration, drawn with the two words `key`."""
+        return ()
+
+    def as_batch(self, examples: Any) -> Any:
+        """A batch from examples that the caller chose, for loops written by hand."""
+        if examples is not None:
+            refuse("batch", "None for a potential without data", type(examples).__name__, "Leave it out.")
+        return ()
+
+    def draw(self, key_shared: Array, key_own: Array, iterations: Array, position: Any) -> Any:
+        """Synthetic noise of one chain for many iterations at once, with a leading axis of iterations."""
+        return ()
+
+    def init_model_state(self) -> Any:
+        """The model state that every chain starts from."""
+        return ()
+
+    def evaluate(self, position: Any, batch: Any, noise: Any, model_state: Any) -> Evaluation:
+        """The energy of `position` on `batch`."""
+        raise TypeError(f"{type(self).__name__} must define `evaluate`.")
+
+    def full_energy(self, position: Any, model_state: Any = None, feed: Any = None) -> Array:
+        """The energy on all data, without synthetic noise."""
+        state = self.init_model_state() if model_state is None else model_state
+        return self.evaluate(position, (), (), state).energy
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class WrappedPotential(Potential):
+    """Base of potentials that change another one's energy and leave its data, batches and model state alone.
+
+    Attributes:
+        inner: the other potential.
+    """
+
+    inner: Potential
+
+    @property
+    def is_exact(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.inner.is_exact
+
+    @property
+    def is_batch_shared(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.inner.is_batch_shared
+
+    def feed(self) -> Any:
+        return self.inner.feed()
+
+    def batch(self, key: Array, iteration: Array, feed: Any) -> Any:
+        return self.inner.batch(key, iteration, feed)
+
+    def as_batch(self, examples: Any) -> Any:
+        return self.inner.as_batch(examples)
+
+    def init_model_state(self) -> Any:
+        return self.inner.init_model_state()
+
+
+def check_scalar_energy(name: str, function: Callable[..., Any], *arguments: Any) -> None:
+    """Refuse a function whose value at `arguments` is not one real floating-point number. Traces, runs nothing."""
+    value = jax.eval_shape(function, *arguments)
+    shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+    if shape != () or dtype is None or not jnp.issubdtype(dtype, jnp.floating):
+        got = f"{dtype}{list(shape)}" if shape is not None else type(value).__name__
+        refuse(name, "a function that returns one real scalar", got, "Sum over components and return a float.")

@@ -1,0 +1,126 @@
+"""Random numbers as a function of (seed, purpose, run, chain, iteration) and nothing else.
+
+Every stream has a key that is folded from the seed, a purpose and the global numbers of a run and a chain. The numbers of
+iteration k are the Threefry words at the counters (k, 0), (k, 1), ...; both words of a counter are used. So the numbers of
+an iteration do not depend on how many iterations are drawn at a time, on the number of chains, or on where a run was
+stopped and resumed.
+"""
+
+import enum
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+
+_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+
+
+class Purpose(enum.IntEnum):
+    """What a stream of random numbers is for. The values are part of every seed's meaning."""
+
+    INIT = 0
+    KERNEL = 1
+    PROBE = 2
+    POTENTIAL = 3
+    BATCH = 4
+    COUPLING = 5
+    MEASURE_POTENTIAL = 6
+    MEASURE_BATCH = 7
+
+
+def run_keys(seed_key: Array, purpose: int, num_runs: int) -> Array:
+    """Keys of shape (num_runs, 2) for what the chains of a run share."""
+    key = jax.random.fold_in(seed_key, purpose)
+    return jax.vmap(lambda run: _words_of(jax.random.fold_in(key, run)))(jnp.arange(num_runs))
+
+
+def chain_keys(keys_run: Array, num_chains: int) -> Array:
+    """Keys of shape (num_runs, num_chains, 2) from the keys of the runs."""
+
+    def of_chain(key_run, chain):
+        # Chain 0 must not share the run's own stream.
+        return _words_of(jax.random.fold_in(jax.random.wrap_key_data(key_run), chain + 1))
+
+    return jax.vmap(jax.vmap(of_chain, (None, 0)), (0, None))(keys_run, jnp.arange(num_chains))
+
+
+def fold(key: Array, number: Any) -> Array:
+    """The key `key`, two words, folded with a number."""
+    return _words_of(jax.random.fold_in(jax.random.wrap_key_data(key), number))
+
+
+def words(key: Array, iterations: Array, count: int, offset: int = 0) -> Array:
+    """Random 32-bit words of shape (len(iterations), count)."""
+    shape = (len(iterations), (count + 1) // 2)
+    first = jnp.broadcast_to(iterations.astype(jnp.uint32)[:, None], shape)
+    second = lax.broadcasted_iota(jnp.uint32, shape, 1) + jnp.uint32(offset)
+    return jnp.concatenate(threefry(key[0], key[1], first, second), axis=-1)[:, :count]
+
+
+def uniforms(key: Array, iterations: Array, count: int, dtype: Any = jnp.float32, offset: int = 0) -> Array:
+    """Uniform numbers in [0, 1) of shape (len(iterations), count)."""
+    if dtype == jnp.float64:
+        high, low = jnp.split(words(key, iterations, 2 * count, offset), 2, axis=-1)
+        return ((high >> 6).astype(dtype) * 2.0**27 + (low >> 5).astype(dtype)) * 2.0**-53
+    bits = (words(key, iterations, count, offset) >> 9) | np.uint32(0x3F800000)
+    return lax.bitcast_convert_type(bits, jnp.float32) - np.float32(1.0)
+
+
+def normals(key: Array, iterations: Array, shape: tuple[int, ...], dtype: Any = jnp.float32, offset: int = 0) -> Array:
+    """Standard normal numbers of shape (len(iterations), *shape)."""
+    wide = jnp.float64 if dtype == jnp.float64 else jnp.float32
+    unit = uniforms(key, iterations, math.prod(shape), wide, offset)
+    lowest = np.nextafter(np.array(-1.0, wide), np.array(0.0, wide))
+    symmetric = jnp.maximum(unit * (1.0 - lowest) + lowest, lowest)
+    scaled = np.array(math.sqrt(2.0), wide) * lax.erf_inv(symmetric)
+    return scaled.reshape(len(iterations), *shape).astype(dtype)
+
+
+def student_t(key: Array, iterations: Array, degrees: float, shape: tuple[int, ...], dtype: Any, offset: int = 0) -> Array:
+    """Student t numbers of shape (len(iterations), *shape) by the polar method, which is exact for every `degrees`.
+
+    Reference:
+        Bailey 1994, "Polar generation of random variates with the t-distribution", equation (2) with a full angle.
+    """
+    count = math.prod(shape)
+    radius, angle = jnp.split(uniforms(key, iterations, 2 * count, dtype, offset), 2, axis=-1)
+    spread = jnp.sqrt(degrees * jnp.expm1(-2.0 / degrees * jnp.log1p(-radius)))
+    return (spread * jnp.cos(2.0 * math.pi * angle)).reshape(len(iterations), *shape)
+
+
+def normals_like(key: Array, iterations: Array, tree: Any) -> Any:
+    """Standard normal numbers for each leaf of `tree`, with a leading axis of len(iterations)."""
+    leaves, structure = jax.tree.flatten(tree)
+    offset, drawn = 0, []
+    for leaf in leaves:
+        drawn.append(normals(key, iterations, leaf.shape, leaf.dtype, offset))
+        offset += leaf.size  # A counter gives two words, so this leaves room for 64-bit leaves.
+    return jax.tree.unflatten(structure, drawn)
+
+
+def threefry(key_0: Array, key_1: Array, first: Array, second: Array) -> tuple[Array, Array]:
+    """Threefry-2x32 with 20 rounds, element by element.
+
+    The same bits as `jax.extend.random.threefry_2x32`, written out so that the compiler fuses it with what follows: half the
+    time per normal number on a CPU.
+
+    Reference:
+        Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3".
+    """
+    schedule = (key_0, key_1, key_0 ^ key_1 ^ np.uint32(0x1BD11BDA))
+    first, second = first + schedule[0], second + schedule[1]
+    for group in range(5):
+        for distance in _ROTATIONS[group % 2]:
+            first = first + second
+            second = ((second << np.uint32(distance)) | (second >> np.uint32(32 - distance))) ^ first
+        first = first + schedule[(group + 1) % 3]
+        second = second + schedule[(group + 2) % 3] + np.uint32(group + 1)
+    return first, second
+
+
+def _words_of(key: Array) -> Array:
+    return jax.random.key_data(key)

@@ -1,0 +1,52 @@
+"""Runs as ArviZ's InferenceData."""
+
+import warnings
+from typing import Any
+
+import jax
+import numpy as np
+
+from isotherm.sampling.estimates import normalised_weights, systematic_indices
+from isotherm.sampling.run import Run
+from isotherm.sampling.trees import named_leaves
+
+
+def to_arviz(run: Run, weighted: bool = False) -> Any:
+    """InferenceData with dimensions (chain, draw); the chains of all runs stand one after another.
+
+    ArviZ's own statistics ignore weights. So unless `weighted`, draws that carry different weights are resampled, systematically
+    and within each run, to as many draws of equal weight; draws of equal weight are passed on as they are. With `weighted` the
+    raw draws are passed on, with `sample_stats.log_weight` beside them.
+    """
+    az = import_arviz()
+    log_weights = np.asarray(run.log_weights)
+    draws = jax.tree.map(np.asarray, run.draws)
+    energies = np.asarray(run.energies)
+    if weighted or np.all(log_weights == log_weights[:, :1, :1]):
+        stats = {"energy": _chains(energies), "log_weight": _chains(log_weights)}
+    else:
+        chosen = [
+            systematic_indices(normalised_weights(weights).reshape(-1), weights.size, seed=number)
+            for number, weights in enumerate(log_weights)
+        ]
+        draws, energies = jax.tree.map(lambda leaf: _choose(leaf, chosen), (draws, energies))
+        stats = {"energy": _chains(energies)}
+    posterior = {"x" if name == "value" else name: _chains(leaf) for name, leaf in named_leaves(draws).items()}
+    return az.from_dict(posterior=posterior, sample_stats=stats)
+
+
+def import_arviz() -> Any:
+    """ArviZ, without the notice that it prints about its own future."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        import arviz
+    return arviz
+
+
+def _chains(array: np.ndarray) -> np.ndarray:
+    return array.reshape(-1, *array.shape[2:])
+
+
+def _choose(leaf: np.ndarray, chosen: list[np.ndarray]) -> np.ndarray:
+    flat = leaf.reshape(leaf.shape[0], -1, *leaf.shape[3:])
+    return np.stack([run[index] for run, index in zip(flat, chosen, strict=True)]).reshape(leaf.shape)

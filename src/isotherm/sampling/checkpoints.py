@@ -1,0 +1,54 @@
+"""Checkpoints of a run: the carry and how far it got, written by Orbax, whole or not at all."""
+
+import logging
+import pathlib
+from typing import Any
+
+import jax
+import numpy as np
+
+from isotherm.errors import refuse
+
+
+class Checkpoints:
+    """The last two checkpoints of a run in a folder."""
+
+    def __init__(self, folder: pathlib.Path):
+        import orbax.checkpoint as ocp
+
+        logging.getLogger("absl").setLevel(logging.ERROR)
+        options = ocp.CheckpointManagerOptions(max_to_keep=2, enable_async_checkpointing=False)
+        self._manager = ocp.CheckpointManager(folder.resolve() / "checkpoints", options=options)
+        self._standard = ocp.args.StandardSave, ocp.args.StandardRestore
+
+    def save(self, iteration: int, carry: Any, num_records: int) -> None:
+        """Write a checkpoint of the state before `iteration`."""
+        tree = {"carry": jax.tree.leaves(_on_host(carry)), "num_records": np.asarray(num_records)}
+        self._manager.save(iteration, args=self._standard[0](tree))
+
+    def restore(self, carry_like: Any) -> tuple[int, Any, int] | None:
+        """Iteration, carry and number of records of the newest checkpoint that can be read; None if there never was one."""
+        steps = sorted(self._manager.all_steps(), reverse=True)
+        leaves, structure = jax.tree.flatten(carry_like)
+        like = {"carry": [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in leaves], "num_records": np.asarray(0)}
+        reasons = []
+        for step in steps:
+            try:
+                found = self._manager.restore(step, args=self._standard[1](like))
+            except Exception as error:  # Orbax and TensorStore raise many kinds; an older checkpoint may be whole.
+                reasons.append(f"{step}: {str(error).splitlines()[0][:160]}")
+                continue
+            carry = jax.tree.unflatten(structure, [jax.numpy.array(leaf) for leaf in found["carry"]])
+            return step, carry, int(found["num_records"])
+        if reasons:
+            refuse("folder", "a run with a readable checkpoint", "; ".join(reasons), "Start the run again elsewhere.")
+        return None
+
+    def close(self) -> None:
+        """Wait for what is being written."""
+        self._manager.close()
+
+
+def _on_host(tree: Any) -> Any:
+    # Copies: the arrays are donated to the next block while a checkpoint may still be written.
+    return jax.tree.map(lambda leaf: np.array(leaf), tree)

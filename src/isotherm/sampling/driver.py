@@ -1,0 +1,283 @@
+"""`sample`: the host loop around the compiled program."""
+
+import pathlib
+import shutil
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from isotherm.errors import DivergenceError, DivergenceWarning, check_real, refuse
+from isotherm.potentials.potential import Potential
+from isotherm.sampling.checkpoints import Checkpoints
+from isotherm.sampling.describe import describe, environment
+from isotherm.sampling.program import Carry, Program
+from isotherm.sampling.progress import Progress
+from isotherm.sampling.run import Run
+from isotherm.sampling.sampler import Sampler, as_potential
+from isotherm.sampling.settings import Settings, build_program, check_start, thread_pool_size
+from isotherm.sampling.start import start_positions
+from isotherm.sampling.store import FORMAT, MemorySink, StoreSink, write_arrays, write_json
+from isotherm.sampling.trace import Records
+from isotherm.sampling.trees import named_leaves
+
+_SECONDS_PER_BLOCK = 0.3
+
+
+def identity(position: Any) -> Any:
+    """Keeps the whole position."""
+    return position
+
+
+def sample(
+    potential: Potential | Callable[[Any], Any],
+    sampler: Sampler,
+    *,
+    num_steps: int,
+    num_chains: int = 1,
+    num_runs: int = 1,
+    seed: int = 0,
+    thinning: int = 1,
+    burn_in: int = 0,
+    init: Any = None,
+    out: str | pathlib.Path | None = None,
+    collect: Callable[[Any], Any] = identity,
+    target_energy: float = -np.inf,
+    track_best: bool | None = None,
+    chain_mode: str = "vmap",
+    block_length: int | None = None,
+    checkpoint_every: float = 60.0,
+    progress: bool | None = None,
+    throw: bool = False,
+    source: dict[str, Any] | None = None,
+) -> Run:
+    """Run a sampler on a potential.
+
+    The result is a function of the arguments alone: not of the block length, of checkpoints, or of having been stopped and
+    resumed.
+
+    Args:
+        potential: what to sample; a plain function is taken as an energy.
+        sampler: how, such as `iso.sgld(step_size=0.01)`.
+        num_steps: iterations.
+        num_chains: chains in a run. Couplings act among them.
+        num_runs: independent repeats of the whole, in one program.
+        seed: of all randomness.
+        thinning: iterations between two draws.
+        burn_in: iterations before the first draw.
+        init: a position, `iso.per_chain(positions)`, or a function of a key, called for every chain.
+        out: a folder to stream draws and checkpoints to; None keeps draws in memory.
+        collect: what to keep of a position; by default all of it.
+        target_energy: the energy whose first hit is reported.
+        track_best: whether the best position is followed at every iteration; None does it for potentials without data.
+        chain_mode: "vmap" runs the chains of an iteration at once, "map" one after another (faster for convolutions).
+        block_length: iterations between two returns to the host; None adapts it to the clock.
+        checkpoint_every: seconds between two checkpoints, where there is a folder.
+        progress: whether to show a progress bar; None shows it on a terminal.
+        throw: whether a diverged chain raises `DivergenceError`; otherwise it warns, and its draws have weight zero.
+        source: where the potential came from, kept with the run for the command line.
+
+    Returns:
+        A `Run`, whose arrays have axes (run, chain, draw, ...).
+
+    Example:
+        >>> import isotherm as iso
+        >>> energy = lambda x: 0.5 * (x ** 2).sum()
+        >>> run = iso.sample(energy, iso.sgld(step_size=0.1), num_steps=1000, num_chains=4, init=jnp.zeros(2))
+        >>> run.draws.shape
+        (1, 4, 1000, 2)
+    """
+    potential = as_potential(potential)
+    settings = Settings(
+        num_steps, num_chains, num_runs, seed, thinning, burn_in, target_energy, track_best, chain_mode, block_length
+    )
+    check_real("checkpoint_every", checkpoint_every, "Give seconds.", minimum=0.0)
+    times = settings.record_times(sampler)
+    folder = None if out is None else _claim(pathlib.Path(out))
+    seed_key = settings.seed_key()
+    position = start_positions(init, seed_key, num_runs, num_chains, sampler.kernel)
+    program = build_program(potential, sampler, settings, position, collect, len(times))
+    feed = potential.feed()
+    start_energy = check_start(program, potential, seed_key, feed, position)
+    config = configuration(potential, sampler, settings, position, collect, start_energy, source)
+    carry = program.init(position)
+    checkpoints = None
+    if folder is not None:
+        checkpoints = Checkpoints(folder)
+        write_arrays(folder / "start", position)
+        # Written last: a folder with this file can be resumed.
+        write_json(folder / "run.json", {"format": FORMAT, "config": config, "environment": environment()})
+    return drive(
+        program, settings, times, feed, carry, config, folder, checkpoints, checkpoint_every, progress, throw
+    )
+
+
+def drive(
+    program: Program,
+    settings: Settings,
+    times: np.ndarray,
+    feed: Any,
+    carry: Carry,
+    config: dict[str, Any],
+    folder: pathlib.Path | None = None,
+    checkpoints: Checkpoints | None = None,
+    checkpoint_every: float = 60.0,
+    progress: bool | None = None,
+    throw: bool = False,
+    first: int = 0,
+    num_done: int = 0,
+) -> Run:
+    """Iterations `first`, ..., num_steps - 1, with `num_done` records already kept, and the `Run` of all of them."""
+    began = saved = time.perf_counter()
+    seed_key = settings.seed_key()
+    target = jnp.asarray(settings.target_energy, carry.book.best_energy.dtype)
+    sink = MemorySink(len(times)) if folder is None else StoreSink(folder / "records", len(times))
+    records = program.init_records(seed_key, feed, carry)
+    iteration, pace = first, settings.block_length or program.chunk
+    with Progress(config["sampler"]["name"], first, settings.num_steps, progress) as bar:
+        while iteration < settings.num_steps:
+            carry = _periodic_work(program, seed_key, feed, carry, iteration)
+            last = _end_of_block(program, settings, times, iteration, num_done, pace)
+            upcoming = _pad(times[num_done : num_done + program.slots], program.slots + program.rows)
+            tick = time.perf_counter()
+            carry, records, count = program.advance(seed_key, feed, carry, records, upcoming, target, iteration, last)
+            count = int(count)
+            seconds = time.perf_counter() - tick
+            kept = _on_host(records, count, program.parts.kernel.is_stack)
+            if count:
+                sink.write(num_done, kept)
+            iteration, num_done = last, num_done + count
+            bar.update(iteration, _energy_to_show(kept, carry))
+            if settings.block_length is None:
+                pace = int(np.clip(pace * _SECONDS_PER_BLOCK / max(seconds, 1e-6), pace / 4, pace * 4)) or 1
+            if checkpoints is not None and time.perf_counter() - saved > checkpoint_every:
+                sink.flush()
+                checkpoints.save(iteration, carry, num_done)
+                saved = time.perf_counter()
+            if np.all(np.asarray(carry.book.diverged_at) >= 0):
+                break
+    sink.flush()
+    arrays = sink.read()
+    seconds = time.perf_counter() - began
+    run = Run.assemble(arrays, times, _statistics(program, carry), config, environment(), seconds, iteration)
+    if checkpoints is not None and folder is not None:
+        checkpoints.save(iteration, carry, num_done)
+        checkpoints.close()
+        run.write_summary_files(folder)
+    _report_divergence(np.asarray(carry.book.diverged_at), throw)
+    return run
+
+
+def configuration(
+    potential: Potential,
+    sampler: Sampler,
+    settings: Settings,
+    position: Any,
+    collect: Callable[[Any], Any],
+    start_energy: float,
+    source: dict[str, Any] | None,
+) -> dict[str, Any]:
+    """What a run was asked for, in JSON."""
+    shapes = {name: [list(leaf.shape[2:]), str(leaf.dtype)] for name, leaf in named_leaves(position).items()}
+    return {
+        "sampler": describe(sampler),
+        "potential": describe(potential),
+        "settings": {key: value for key, value in vars(settings).items() if key != "block_length"},
+        "position": shapes,
+        "collect": getattr(collect, "__qualname__", type(collect).__name__),
+        "start_energy": start_energy,
+        "thread_pool_size": thread_pool_size(),
+        "source": source,
+    }
+
+
+def _claim(folder: pathlib.Path) -> pathlib.Path:
+    """A folder that holds no run. What a start that was cut short left there is cleared."""
+    if (folder / "run.json").exists():
+        remedy = "Choose another folder, or continue this one with `iso.resume` or `isotherm resume`."
+        refuse("out", "a folder without a run", f"{folder}, which holds one", remedy)
+    if folder.exists() and not folder.is_dir():
+        refuse("out", "a folder", f"the file {folder}", "Choose another name.")
+    for name in ("start", "checkpoints", "records"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _periodic_work(program: Program, seed_key: Any, feed: Any, carry: Carry, iteration: int) -> Carry:
+    measure_every, refresh_every = program.parts.coupling.measure_every, program.parts.estimator.refresh_every
+    if measure_every is not None and iteration % measure_every == 0:
+        carry = program.measure(seed_key, feed, carry, jnp.asarray(iteration, jnp.int32))
+    if refresh_every is not None and iteration % refresh_every == 0:
+        carry = program.refresh(feed, carry)
+    return carry
+
+
+def _end_of_block(program: Program, settings: Settings, times: np.ndarray, first: int, num_done: int, pace: int) -> int:
+    """Where a block that starts at `first` ends: by the clock, at periodic work, or when its buffer is full."""
+    ends = [settings.num_steps, first + pace]
+    for every in (program.parts.coupling.measure_every, program.parts.estimator.refresh_every):
+        if every is not None:
+            ends.append((first // every + 1) * every)
+    if num_done + program.slots < len(times):
+        ends.append(int(times[num_done + program.slots]))
+    return min(ends)
+
+
+def _pad(times: np.ndarray, length: int) -> np.ndarray:
+    padded = np.full(length, np.iinfo(np.int32).max, np.int32)
+    padded[: len(times)] = times
+    return padded
+
+
+def _on_host(records: Records, count: int, is_stack: bool) -> dict[str, Any]:
+    """The first `count` records with axes (run, chain, draw, ...); the particles of a stack become chains."""
+
+    def move(leaf, is_stacked=False):
+        array = np.moveaxis(np.asarray(leaf)[:count], 0, 3 if is_stacked else 2)
+        return array.reshape(array.shape[0], -1, *array.shape[3:]) if is_stacked else array
+
+    energies = move(records.energies, is_stack)
+    log_weights = np.zeros_like(energies) if records.log_weights is None else move(records.log_weights)
+    # A draw whose energy is not a number must not count in any estimate.
+    log_weights = np.where(np.isfinite(energies), log_weights, -np.inf)
+    return {
+        "draws": jax.tree.map(lambda leaf: move(leaf, is_stack), records.draws),
+        "model_state": jax.tree.map(move, records.model_state),
+        "energies": energies,
+        "log_weights": log_weights,
+        "observed": jax.tree.map(move, records.observed),
+    }
+
+
+def _energy_to_show(kept: dict[str, Any], carry: Carry) -> float:
+    if kept["energies"].shape[2]:
+        return float(np.mean(kept["energies"][:, :, -1]))
+    return float(np.min(carry.book.best_energy))
+
+
+def _statistics(program: Program, carry: Carry) -> dict[str, Any]:
+    state, book = carry
+    coupling = state.coupling
+    told = jax.vmap(program.parts.coupling.statistics)(coupling) if jax.tree.leaves(coupling) else {}
+    every = {**book._asdict(), **program.parts.kernel.statistics(state.kernel), **told}
+    return {name: jax.tree.map(np.array, value) for name, value in every.items() if jax.tree.leaves(value)}
+
+
+def _report_divergence(diverged_at: np.ndarray, throw: bool) -> None:
+    if np.all(diverged_at < 0):
+        return
+    places = np.argwhere(diverged_at >= 0)
+    named = [f"chain {c} of run {r} at iteration {diverged_at[r, c]}" for r, c in places[:5]]
+    more = f" and {len(places) - 5} more" if len(places) > 5 else ""
+    message = (
+        f"{len(places)} of {diverged_at.size} chains diverged (energy not finite): {', '.join(named)}{more}. "
+        "Their later draws have weight zero. Lower `step_size`, or keep chains in a box with `box=(low, high)`."
+    )
+    if throw:
+        raise DivergenceError(message)
+    warnings.warn(message, DivergenceWarning, stacklevel=4)

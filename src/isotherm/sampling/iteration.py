@@ -1,0 +1,116 @@
+"""One iteration of one run: estimate, couple, observe, move. Everything in the library is this function, repeated."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from isotherm.coupling import Coupling, Readings
+from isotherm.estimators.estimator import Estimator
+from isotherm.kernels.kernel import Kernel, Move
+from isotherm.potentials.potential import Potential
+
+
+class Parts(NamedTuple):
+    """The parts of a sampler together with what they sample; fixed while a program runs."""
+
+    potential: Potential
+    kernel: Kernel
+    estimator: Estimator
+    coupling: Coupling
+    step_size: Callable[[Any], Any]
+    temperature: Callable[[Any], Any]
+    chain_mode: str
+
+
+class State(NamedTuple):
+    """The state of one run. Every leaf but those of `coupling` has a leading axis of chains."""
+
+    kernel: Any
+    estimator: Any
+    coupling: Any
+    model_state: Any
+
+    @property
+    def position(self) -> Any:
+        """The positions of the chains."""
+        return self.kernel.position
+
+
+class Inputs(NamedTuple):
+    """What one iteration of one run consumes. Batches have an axis of chains only where chains do not share them."""
+
+    noise: Any
+    probe: Any
+    potential_noises: tuple[Any, ...]
+    batches: tuple[Any, ...]
+    coupling: Any
+
+
+class Observation(NamedTuple):
+    """What an iteration found at the positions it started from.
+
+    Attributes:
+        energy: shape (P,).
+        energies: the energy of each point, shape (P,) or (P, M).
+        log_weights: shape (P,); zero where they were not asked for.
+        move: the moves that followed, fields of shape (P,).
+    """
+
+    energy: Array
+    energies: Array
+    log_weights: Array
+    move: Move
+
+
+def init_state(parts: Parts, position: Any, num_chains: int) -> State:
+    """The state of one run whose chains start at `position`, which has a leading axis of chains."""
+    start = parts.potential.init_model_state()
+    model_state = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_chains, *jnp.shape(leaf))), start)
+    kernel = jax.vmap(parts.kernel.init)(position)
+    estimator = jax.vmap(lambda x, m: parts.estimator.init(parts.potential, x, m))(position, model_state)
+    return State(kernel, estimator, parts.coupling.init(num_chains), model_state)
+
+
+def iterate(parts: Parts, state: State, inputs: Inputs, iteration: Array, is_due: Any) -> tuple[State, Observation]:
+    """One iteration. Log weights are computed where `is_due` says that the positions are to be kept."""
+    is_shared = parts.potential.is_batch_shared
+
+    def estimate(estimator, position, model_state, noises, probe, batches):
+        batches = inputs.batches if is_shared else batches
+        return parts.estimator.evaluate(parts.potential, estimator, position, model_state, batches, noises, probe)
+
+    own_batches = None if is_shared else inputs.batches
+    arguments = (state.estimator, state.position, state.model_state, inputs.potential_noises, inputs.probe, own_batches)
+    estimator, found = over_chains(parts.chain_mode, estimate, *arguments)
+
+    readings = read(parts, found.energy, found.prior_energy, iteration)
+    coupling, move = parts.coupling.update(state.coupling, inputs.coupling, readings)
+    log_weights = jnp.zeros_like(found.energy)
+    if parts.coupling.is_weighted:
+        weigh = lambda: parts.coupling.log_weights(coupling, readings).astype(log_weights.dtype)  # noqa: E731
+        log_weights = lax.cond(is_due, weigh, lambda: log_weights)
+
+    def advance(kernel, gradient, noise, move, curvature):
+        gradient = jax.tree.map(lambda g: (move.multiplier * g).astype(g.dtype), gradient)
+        return parts.kernel.step(kernel, gradient, noise, move, curvature)
+
+    moved = over_chains(parts.chain_mode, advance, state.kernel, found.gradient, inputs.noise, move, found.curvature)
+    next_state = State(moved, estimator, coupling, found.model_state)
+    return next_state, Observation(found.energy, found.energies, log_weights, move)
+
+
+def read(parts: Parts, energies: Array, prior_energies: Array, iteration: Array) -> Readings:
+    """What the coupling sees of energies, at the scheduled step size and temperature of an iteration."""
+    step_size = jnp.asarray(parts.step_size(iteration), energies.dtype)
+    temperature = jnp.asarray(parts.temperature(iteration), energies.dtype)
+    return Readings(energies, prior_energies, jnp.isfinite(energies), step_size, temperature, iteration)
+
+
+def over_chains(mode: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """`function` for every chain along the leading axis: all at once ("vmap"), or one after another ("map")."""
+    if mode == "vmap":
+        return jax.vmap(function)(*arguments)
+    return lax.map(lambda one: function(*one), arguments)

@@ -1,0 +1,221 @@
+"""The compiled part of the driver: any number of iterations, with traced bounds, in one program.
+
+The outer loop goes over chunks of iterations whose noise is drawn in one call; the inner one over the iterations of a chunk.
+Neither the noise nor the arithmetic of an iteration depends on where a chunk or a block of chunks begins, so the bytes do not
+depend on how a run is cut.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from isotherm.sampling.iteration import Inputs, Observation, Parts, State, init_state, iterate, over_chains
+from isotherm.sampling.periodic import measure, refresh
+from isotherm.sampling.streams import draw_batches, draw_noise, open_streams
+from isotherm.sampling.trace import (
+    Book,
+    Records,
+    Trace,
+    choose_chains,
+    init_book,
+    keep_book,
+    write_if,
+    write_rows,
+)
+
+# Numbers of noise drawn at a time: enough to hide the cost of drawing, few enough to stay in a core's cache.
+_CHUNK_NUMBERS = 65_536
+_LONGEST_CHUNK = 4_096
+_SHORTEST_CHUNK = 16
+
+
+class Carry(NamedTuple):
+    """Everything that a run carries from block to block, and all that a checkpoint holds. Leaves start with (R, ...)."""
+
+    state: State
+    book: Book
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Program:
+    """A sampler and a potential at fixed sizes, ready to run. See `Program.advance`.
+
+    Attributes:
+        parts: the parts, bound to the potential.
+        num_runs: R.
+        num_chains: P.
+        chunk: L, iterations whose noise is drawn in one call.
+        slots: the most records that one call can return.
+        rows: the most records in a chunk.
+        tracks_best: whether best positions are followed.
+        collect: maps a position to what a record keeps of it.
+    """
+
+    parts: Parts
+    num_runs: int
+    num_chains: int
+    chunk: int
+    slots: int
+    rows: int
+    tracks_best: bool
+    collect: Callable[[Any], Any]
+
+    @functools.cached_property
+    def init(self) -> Callable[[Any], Carry]:
+        """`init(position)`: the carry of runs that start at `position`, leaves (R, P, ...)."""
+
+        def init(position):
+            state = jax.vmap(lambda x: init_state(self.parts, x, self.num_chains))(position)
+            dtype = jnp.result_type(*jax.tree.leaves(position))
+            shape = jax.ShapeDtypeStruct((self.num_runs, self.num_chains), dtype)
+            # The carry is donated, and no buffer may be donated twice.
+            return jax.tree.map(jnp.copy, Carry(state, init_book(shape, position, self.tracks_best)))
+
+        return jax.jit(init)
+
+    @functools.cached_property
+    def init_records(self) -> Callable[..., Records]:
+        """`init_records(seed_key, feed, carry)`: empty buffers for `advance`."""
+
+        def init_records(seed_key, feed, carry):
+            example = jax.eval_shape(self._example_record, seed_key, feed, carry)
+            return jax.tree.map(lambda leaf: jnp.zeros((self.slots + self.rows, *leaf.shape), leaf.dtype), example)
+
+        return jax.jit(init_records)
+
+    @functools.cached_property
+    def advance(self) -> Callable[..., tuple[Carry, Records, Array]]:
+        """`advance(seed_key, feed, carry, records, times, target, first, last)`, compiled.
+
+        Runs the iterations first, ..., last - 1, and returns the carry, the records and their number. `times` holds the
+        iterations to record from `first` on in increasing order, padded with large numbers to slots + rows.
+        """
+        return jax.jit(self._advance, donate_argnums=(2, 3))
+
+    @functools.cached_property
+    def measure(self) -> Callable[..., Carry]:
+        """`measure(seed_key, feed, carry, iteration)`: periodic measurements for the coupling."""
+        def measured(seed_key, feed, carry, iteration):
+            return carry._replace(state=measure(self.parts, seed_key, feed, carry.state, iteration))
+
+        return jax.jit(measured, donate_argnums=(2,))
+
+    @functools.cached_property
+    def refresh(self) -> Callable[..., Carry]:
+        """`refresh(feed, carry)`: periodic work of the estimator."""
+        def refreshed(feed, carry):
+            return carry._replace(state=refresh(self.parts, feed, carry.state))
+
+        return jax.jit(refreshed, donate_argnums=(1,))
+
+    def _advance(self, seed_key, feed, carry, records, times, target, first, last):
+        keys = open_streams(seed_key, self.num_runs, self.num_chains)
+
+        def chunk(loop):
+            start, carry, records, slot = loop
+            stop = jnp.minimum(start + self.chunk, last)
+            carry, records, count = self._chunk(keys, feed, carry, records, times, slot, target, start, stop)
+            return stop, carry, records, slot + count
+
+        begin = (jnp.asarray(first, jnp.int32), carry, records, jnp.zeros((), jnp.int32))
+        _, carry, records, count = lax.while_loop(lambda loop: loop[0] < last, chunk, begin)
+        return carry, records, count
+
+    def _chunk(self, keys, feed, carry, records, times, slot, target, start, stop):
+        """Iterations start, ..., stop - 1 with noise drawn at once; their bookkeeping and records."""
+        state, book = carry
+        upcoming = lax.dynamic_slice(times, (slot,), (self.rows,))
+        offsets = upcoming - start
+        count = jnp.sum(upcoming < stop, dtype=jnp.int32)
+        is_due = jnp.zeros(self.chunk, bool).at[offsets].set(True, mode="drop")
+        iterations = start + jnp.arange(self.chunk, dtype=jnp.int32)
+        draws = draw_noise(self.parts, keys, iterations, state.position)
+        before = state.position
+        if self.chunk == 1:
+            # A large position is written straight from the state, and only when it is due.
+            recorded = self._recorded(state)
+            kept = self._keep(state.position, state.model_state, recorded)
+            big = write_if((records.draws, records.model_state), kept, slot, count > 0)
+            records = records._replace(draws=big[0], model_state=big[1])
+
+        def body(place, loop):
+            state, trace = loop
+            drawn = jax.tree.map(lambda leaf: lax.dynamic_index_in_dim(leaf, place, 0, keepdims=False), draws)
+            after, seen = self._iterate(keys, feed, state, drawn, start + place, is_due[place])
+            row = jax.tree.map(lambda leaf: leaf[None], self._seen(state, seen))
+            return after, write_rows(trace, row, place)
+
+        example = jax.eval_shape(lambda s: self._example_seen(keys, feed, s, draws), state)
+        trace = jax.tree.map(lambda leaf: jnp.zeros((self.chunk, *leaf.shape), leaf.dtype), example)
+        state, trace = lax.fori_loop(0, stop - start, body, (state, trace))
+
+        visited = jax.tree.map(lambda leaf: leaf[None], before) if self.chunk == 1 else trace.position
+        book = keep_book(book, trace.energy, visited, start, stop - start, target)
+        chosen = jax.tree.map(lambda leaf: leaf[jnp.minimum(offsets, self.chunk - 1)], trace)
+        if self.chunk > 1:
+            kept = jax.vmap(self._keep)(chosen.position, chosen.model_state, chosen.recorded)
+            draws_, model_state = write_rows((records.draws, records.model_state), kept, slot)
+            records = records._replace(draws=draws_, model_state=model_state)
+        small = write_rows(records[2:], self._keep_small(chosen), slot)
+        return Carry(state, book), Records(records.draws, records.model_state, *small), count
+
+    def _iterate(self, keys, feed, state, drawn, iteration, is_due) -> tuple[State, Observation]:
+        batches = draw_batches(self.parts, keys, iteration, feed)
+
+        def one(state, drawn, batches):
+            noise, probe, noises, coupling = drawn
+            return iterate(self.parts, state, Inputs(noise, probe, noises, batches, coupling), iteration, is_due)
+
+        return over_chains(self.parts.chain_mode, one, state, drawn, batches)
+
+    def _seen(self, state: State, seen: Observation) -> Trace:
+        """One row of the trace: what belongs to the positions before the move, and nothing that is known without it."""
+        coupling = self.parts.coupling
+        position, model_state = (None, None) if self.chunk == 1 else (state.position, state.model_state)
+        energies = seen.energies if self.parts.kernel.is_stack else None
+        log_weights = seen.log_weights if coupling.is_weighted else None
+        observed = _of_runs(coupling.observe, state.coupling)
+        return Trace(position, model_state, seen.energy, energies, log_weights, observed, self._recorded(state))
+
+    def _recorded(self, state: State) -> Array | None:
+        return _of_runs(self.parts.coupling.recorded, state.coupling)
+
+    def _keep(self, position: Any, model_state: Any, recorded: Array | None) -> tuple[Any, Any]:
+        """What a record holds of positions (R, P, ...): leaves (R, Q, ...)."""
+        position, model_state = choose_chains((position, model_state), recorded)
+        return jax.vmap(jax.vmap(self.collect))(position), model_state
+
+    def _keep_small(self, seen: Trace) -> tuple[Array, Any, dict[str, Array]]:
+        """Energies, log weights and observations of a record, or of many."""
+        energies = seen.energies if self.parts.kernel.is_stack else seen.energy
+        return *choose_chains((energies, seen.log_weights), seen.recorded), seen.observed
+
+    def _example_seen(self, keys, feed, state, draws) -> Trace:
+        drawn = jax.tree.map(lambda leaf: leaf[0], draws)
+        _, seen = self._iterate(keys, feed, state, drawn, jnp.zeros((), jnp.int32), jnp.zeros((), bool))
+        return self._seen(state, seen)
+
+    def _example_record(self, seed_key, feed, carry) -> Records:
+        keys, state = open_streams(seed_key, self.num_runs, self.num_chains), carry.state
+        draws = draw_noise(self.parts, keys, jnp.zeros(1, jnp.int32), state.position)
+        seen = self._example_seen(keys, feed, state, draws)
+        recorded = self._recorded(state)
+        kept, model_state = self._keep(state.position, state.model_state, recorded)
+        return Records(kept, model_state, *self._keep_small(seen))
+
+
+
+def chunk_length(num_lanes: int, size: int) -> int:
+    """How many iterations draw their noise at a time, for `size` numbers per chain and iteration."""
+    length = min(_CHUNK_NUMBERS // max(num_lanes * size, 1), _LONGEST_CHUNK)
+    return length if length >= _SHORTEST_CHUNK else 1
+
+
+def _of_runs(function: Callable[[Any], Any], state: Any) -> Any:
+    """`function` of the coupling state of every run; a coupling without state has nothing to map over."""
+    return jax.vmap(function)(state) if jax.tree.leaves(state) else function(state)

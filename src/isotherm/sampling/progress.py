@@ -1,0 +1,58 @@
+"""A progress bar for people who are watching, and silence for everyone else."""
+
+import sys
+import time
+from typing import Any, Self
+
+
+class Progress:
+    """Shows iterations, speed, energy and time left, on standard error.
+
+    Attributes:
+        is_shown: whether anything is printed; None shows it on a terminal.
+    """
+
+    def __init__(self, name: str, first: int, last: int, is_shown: bool | None):
+        self._name, self._first, self._last = name or "sampling", first, last
+        self._bar: Any = None
+        self._task: Any = None
+        self.is_shown = sys.stderr.isatty() if is_shown is None else is_shown
+
+    def __enter__(self) -> Self:
+        if self.is_shown:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+            from rich.progress import Progress as Bar
+
+            columns = (
+                TextColumn("[bold]{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[speed]}"),
+                TextColumn("{task.fields[energy]}"),
+                TimeRemainingColumn(),
+            )
+            self._bar = Bar(*columns, console=Console(stderr=True))
+            self._bar.start()
+            fields = {"completed": self._first, "speed": "compiling", "energy": ""}
+            self._task = self._bar.add_task(self._name, total=self._last, **fields)
+        self._began = time.perf_counter()
+        return self
+
+    def update(self, iteration: int, energy: float) -> None:
+        """Show that the iterations before `iteration` are done."""
+        if self._bar is not None:
+            speed = (iteration - self._first) / max(time.perf_counter() - self._began, 1e-9)
+            fields = {"speed": f"{_short(speed)} steps/s", "energy": f"energy {energy:.4g}"}
+            self._bar.update(self._task, completed=iteration, **fields)
+
+    def __exit__(self, *_: Any) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def _short(number: float) -> str:
+    for size, unit in ((1e6, " M"), (1e3, " k")):
+        if number >= size:
+            return f"{number / size:.3g}{unit}"
+    return f"{number:.3g}"

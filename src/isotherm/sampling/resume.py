@@ -1,0 +1,136 @@
+"""`resume`: go on with a run that was stopped, as if it had not been."""
+
+import pathlib
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from isotherm.errors import refuse
+from isotherm.potentials.potential import Potential
+from isotherm.sampling.checkpoints import Checkpoints
+from isotherm.sampling.driver import configuration, drive, identity
+from isotherm.sampling.run import Run
+from isotherm.sampling.sampler import Sampler, as_potential
+from isotherm.sampling.settings import Settings, build_program, check_start, thread_pool_size
+from isotherm.sampling.store import FORMAT, read_json, read_records, write_json
+from isotherm.sampling.trees import named_leaves
+
+
+def resume(
+    folder: str | pathlib.Path,
+    potential: Potential | Callable[[Any], Any] | None = None,
+    sampler: Sampler | None = None,
+    *,
+    num_steps: int | None = None,
+    init: Any = None,
+    collect: Callable[[Any], Any] = identity,
+    checkpoint_every: float = 60.0,
+    progress: bool | None = None,
+    throw: bool = False,
+) -> Run:
+    """Continue the run in `folder` to its end, or to `num_steps` if that is further.
+
+    Code is never stored, so the potential and the sampler must be given again, as they were; what was stored about them is
+    compared. The result is that of a run which was never stopped.
+
+    Args:
+        folder: what was given as `out`.
+        potential: as in `sample`.
+        sampler: as in `sample`.
+        num_steps: a new, larger number of iterations; None keeps the old one.
+        init: only for positions made of nodes other than dicts, lists and tuples: one position, for its structure.
+        collect: as in `sample`.
+        checkpoint_every: as in `sample`.
+        progress: as in `sample`.
+        throw: as in `sample`.
+    """
+    folder = pathlib.Path(folder)
+    config, stored = read_configuration(folder)
+    if potential is None or sampler is None:
+        remedy = "Code is never stored: pass both again. A run of the command line goes on with `isotherm resume`."
+        refuse("potential", "given, and `sampler` too", "None", remedy)
+    potential = as_potential(potential)
+    settings = Settings(**{**config["settings"], "num_steps": num_steps or config["settings"]["num_steps"]})
+    if settings.num_steps < config["settings"]["num_steps"]:
+        remedy = "A run can be made longer, not shorter."
+        refuse("num_steps", f"at least {config['settings']['num_steps']}", settings.num_steps, remedy)
+    times = settings.record_times(sampler)
+    position = _read_start(folder, init)
+    program = build_program(potential, sampler, settings, position, collect, len(times))
+    feed = potential.feed()
+    start_energy = check_start(program, potential, settings.seed_key(), feed, position)
+    asked = configuration(potential, sampler, settings, position, collect, start_energy, config["source"])
+    _compare(config, asked)
+    checkpoints = Checkpoints(folder)
+    found = checkpoints.restore(jax.eval_shape(program.init, position))
+    first, carry, num_done = (0, program.init(position), 0) if found is None else found
+    if settings.num_steps != config["settings"]["num_steps"]:
+        (folder / "finished.json").unlink(missing_ok=True)
+        config["settings"]["num_steps"] = settings.num_steps
+        write_json(folder / "run.json", {**stored, "config": config})
+    return drive(
+        program,
+        settings,
+        times,
+        feed,
+        carry,
+        config,
+        folder,
+        checkpoints,
+        checkpoint_every,
+        progress,
+        throw,
+        first,
+        num_done,
+    )
+
+
+def read_configuration(folder: pathlib.Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The configuration of a run, and all of its `run.json`."""
+    if not (folder / "run.json").exists():
+        remedy = "Give the folder that was passed as `out`. A start that was cut short before this file cannot be resumed."
+        refuse("folder", "a folder of a run, with a run.json", str(folder), remedy)
+    stored = read_json(folder / "run.json")
+    if not isinstance(stored, dict) or stored.get("format") != FORMAT or "config" not in stored:
+        refuse("folder", f"a run of format {FORMAT}", str(folder), "It was written by another version or damaged.")
+    return stored["config"], stored
+
+
+def _read_start(folder: pathlib.Path, init: Any) -> Any:
+    position = jax.tree.map(jnp.asarray, read_records(folder / "start"))
+    if init is None:
+        return position
+    by_name = named_leaves(position)
+    missing = sorted(set(named_leaves(init)) ^ set(by_name))
+    if missing:
+        refuse("init", "a position like those of the run", f"other leaves {missing}", "Pass one start of the old run.")
+    return jax.tree.unflatten(jax.tree.structure(init), [by_name[name] for name in named_leaves(init)])
+
+
+def _compare(stored: dict[str, Any], asked: dict[str, Any]) -> None:
+    """Refuse a resume with other settings; warn where only rounding may differ."""
+    if stored["thread_pool_size"] != thread_pool_size():
+        warnings.warn(
+            f"The run was started with a thread pool of {stored['thread_pool_size']} and goes on with {thread_pool_size()}: "
+            "matrix products may round differently. Set the environment variable NPROC to the old number before Python starts.",
+            stacklevel=3,
+        )
+    for part in ("sampler", "potential", "settings", "position", "collect"):
+        for name, old, new in _differences(part, stored[part], asked[part]):
+            if name != "settings.num_steps":
+                remedy = "This folder belongs to another configuration: pass the old one, or start a new run elsewhere."
+                refuse(name, f"{old}, as when the run was started", new, remedy)
+    old, new = stored["start_energy"], asked["start_energy"]
+    if not np.isclose(old, new, rtol=1e-4, atol=1e-6):
+        refuse("potential", f"one of energy {old:.6g} at the start", f"{new:.6g}", "It is not the one of this run.")
+
+
+def _differences(name: str, old: Any, new: Any) -> list[tuple[str, Any, Any]]:
+    if isinstance(old, dict) and isinstance(new, dict) and old.keys() == new.keys():
+        return [found for key in old for found in _differences(f"{name}.{key}", old[key], new[key])]
+    new = list(new) if isinstance(new, tuple) else new
+    return [] if old == new or (old != old and new != new) else [(name, old, new)]

@@ -1,0 +1,184 @@
+"""What `sample` returns: weighted draws, and all that can be asked of them."""
+
+import dataclasses
+import pathlib
+from collections.abc import Callable
+from typing import Any, Self
+
+import jax
+import numpy as np
+
+from isotherm.errors import refuse
+from isotherm.sampling import estimates
+from isotherm.sampling.store import FORMAT, read_json, read_records, write_arrays, write_json
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Run:
+    """Draws with their weights, and how they came about. Axes are (run, chain, draw, ...).
+
+    Attributes:
+        draws: a pytree like a position. Arrays on disk are read when they are indexed.
+        log_weights: log importance weights; all zero for samplers that do not weigh. A draw of a diverged chain has -inf.
+        energies: the stochastic energy at each draw, as the sampler saw it.
+        iterations: when each draw was taken.
+        stats: what was seen at every iteration (`best_energy`, `best_position`, `first_hit`, `diverged_at`) and what the coupling
+            and the kernel report.
+        observed: what the coupling recorded with every draw.
+        model_state: model states of the draws, such as BatchNorm statistics.
+        config: what was asked for.
+        environment: versions and device.
+        seconds: time of the last session of the run.
+        num_steps: iterations done.
+
+    Example:
+        >>> import isotherm as iso, jax.numpy as jnp
+        >>> run = iso.sample(lambda x: x @ x / 2, iso.sgld(step_size=0.1), num_steps=5000, num_chains=8, init=jnp.zeros(2))
+        >>> mean = run.expectation(lambda x: x)
+    """
+
+    draws: Any
+    log_weights: Any
+    energies: Any
+    iterations: np.ndarray
+    stats: dict[str, Any]
+    observed: dict[str, Any]
+    model_state: Any
+    config: dict[str, Any]
+    environment: dict[str, Any]
+    seconds: float
+    num_steps: int
+
+    @classmethod
+    def assemble(
+        cls,
+        arrays: Any,
+        times: np.ndarray,
+        stats: dict[str, Any],
+        config: dict[str, Any],
+        environment: dict[str, Any],
+        seconds: float,
+        num_steps: int,
+    ) -> Self:
+        """A run from its records; those past the end of a run that stopped early are left out."""
+        count = int(np.searchsorted(times, num_steps))
+        if count == 0:
+            refuse("burn_in", "shorter than the run", f"no draw in {num_steps} iterations", "Every chain diverged early.")
+        if count < len(times):
+            arrays = jax.tree.map(lambda leaf: leaf[:, :, :count], arrays)
+        return cls(
+            arrays["draws"],
+            arrays["log_weights"],
+            arrays["energies"],
+            np.asarray(times[:count]),
+            stats,
+            arrays["observed"],
+            arrays["model_state"],
+            config,
+            environment,
+            seconds,
+            num_steps,
+        )
+
+    @property
+    def num_draws(self) -> int:
+        """Draws per chain."""
+        return len(self.iterations)
+
+    @property
+    def name(self) -> str:
+        """The name of the sampler."""
+        return self.config["sampler"]["name"]
+
+    def expectation(self, function: Callable[[Any], Any]) -> Any:
+        """The weighted mean of `function(position)` over all draws."""
+        return estimates.expectation(function, self.draws, np.asarray(self.log_weights))
+
+    def effective_sample_size(self) -> float:
+        """The effective number of draws by their weights alone (Kish); autocorrelation is not in it."""
+        return estimates.effective_sample_size(np.asarray(self.log_weights))
+
+    def resample(self, num: int, seed: int = 0) -> Any:
+        """`num` draws of equal weight, with a leading axis of `num`."""
+        return estimates.resample(self.draws, np.asarray(self.log_weights), num, seed)
+
+    def mode_masses(self, modes: Any, num_modes: int | None = None) -> np.ndarray:
+        """The weight in each mode; `modes` are centres, or a function from a position to the number of its mode."""
+        return estimates.mode_masses(modes, self.draws, np.asarray(self.log_weights), num_modes)
+
+    def summary(self) -> Any:
+        """Means, spreads and diagnostics per coordinate, with warnings in words; print it."""
+        from isotherm.sampling.summary import summarise
+
+        return summarise(self)
+
+    def to_arviz(self, weighted: bool = False) -> Any:
+        """ArviZ's InferenceData: draws of equal weight, or, with `weighted`, raw draws with their log weights beside."""
+        from isotherm.sampling.arviz import to_arviz
+
+        return to_arviz(self, weighted)
+
+    def plot_trace(self, **options: Any) -> Any:
+        """Coordinates against iterations; see `isotherm.sampling.plots.plot_trace`."""
+        from isotherm.sampling.plots import plot_trace
+
+        return plot_trace(self, **options)
+
+    def plot_density(self, **options: Any) -> Any:
+        """Weighted histograms of one or two coordinates; see `isotherm.sampling.plots.plot_density`."""
+        from isotherm.sampling.plots import plot_density
+
+        return plot_density(self, **options)
+
+    def plot_energy(self, **options: Any) -> Any:
+        """Energies against iterations, and their distribution; see `isotherm.sampling.plots.plot_energy`."""
+        from isotherm.sampling.plots import plot_energy
+
+        return plot_energy(self, **options)
+
+    def save(self, folder: str | pathlib.Path) -> None:
+        """Write the run to a new folder, in the form that `sample(out=...)` writes."""
+        folder = pathlib.Path(folder)
+        if (folder / "run.json").exists():
+            refuse("folder", "without a run", f"{folder}, which holds one", "Choose another folder.")
+        write_arrays(folder / "records", self._records())
+        self.write_summary_files(folder)
+        stored = {"format": FORMAT, "config": self.config, "environment": self.environment}
+        write_json(folder / "run.json", stored)
+
+    def write_summary_files(self, folder: pathlib.Path) -> None:
+        """What is known at the end: statistics, and `finished.json`, whose presence says that the run is complete."""
+        write_arrays(folder / "end", {"iterations": self.iterations, "stats": self.stats})
+        write_json(folder / "finished.json", {"num_steps": self.num_steps, "seconds": self.seconds})
+
+    @classmethod
+    def load(cls, folder: str | pathlib.Path) -> Self:
+        """A finished run from its folder. Draws are read when they are indexed."""
+        folder = pathlib.Path(folder)
+        stored = read_json(folder / "run.json")
+        if not (folder / "finished.json").exists():
+            remedy = "It was stopped before its end: continue it with `iso.resume` or `isotherm resume`."
+            refuse("folder", "a finished run", f"{folder} without finished.json", remedy)
+        finished = read_json(folder / "finished.json")
+        end = jax.tree.map(np.asarray, read_records(folder / "end"))
+        return cls.assemble(
+            read_records(folder / "records"),
+            end["iterations"],
+            end["stats"],
+            stored["config"],
+            stored["environment"],
+            finished["seconds"],
+            finished["num_steps"],
+        )
+
+    def _records(self) -> dict[str, Any]:
+        return {
+            "draws": self.draws,
+            "model_state": self.model_state,
+            "energies": self.energies,
+            "log_weights": self.log_weights,
+            "observed": self.observed,
+        }
+
+
+load = Run.load

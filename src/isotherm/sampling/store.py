@@ -1,0 +1,177 @@
+"""Records in memory or on disk, behind one interface.
+
+On disk a folder holds `run.json`, one Zarr array per leaf of the records under `records/`, and checkpoints. Arrays are written and
+read with TensorStore. Axes are (run, chain, draw, ...) everywhere.
+"""
+
+import json
+import os
+import pathlib
+from typing import Any
+
+import jax
+import numpy as np
+
+from isotherm.errors import refuse
+from isotherm.sampling.trees import describe_structure, named_leaves, rebuild
+
+FORMAT = 1
+_CHUNK_BYTES = 4 << 20
+
+
+class StoredArray:
+    """An array on disk that is read when it is indexed. `numpy.asarray` reads all of it."""
+
+    def __init__(self, handle: Any):
+        self._handle = handle
+        self.shape: tuple[int, ...] = tuple(handle.shape)
+        self.dtype: np.dtype = np.dtype(handle.dtype.numpy_dtype)
+        self.ndim, self.size = len(self.shape), int(np.prod(self.shape))
+
+    def __getitem__(self, index: Any) -> np.ndarray:
+        index = index if isinstance(index, tuple) else (index,)
+        if not all(isinstance(part, (int, slice, type(Ellipsis))) for part in index):
+            return np.asarray(self)[index]
+        # TensorStore counts from its own origin and does not clip, so NumPy's rules are applied here.
+        missing = self.ndim - sum(part is not Ellipsis for part in index)
+        full = [part for p in index for part in ([slice(None)] * missing if p is Ellipsis else [p])]
+        full += [slice(None)] * (self.ndim - len(full))
+        spans = [range(size)[part] for part, size in zip(full, self.shape, strict=True)]
+        if any(isinstance(span, range) and span.step < 0 for span in spans):
+            return np.asarray(self)[index]
+        fixed = tuple(
+            slice(span.start, max(span.stop, span.start), span.step) if isinstance(span, range) else span for span in spans
+        )
+        return np.asarray(self._handle[fixed].read().result())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.asarray(self._handle.read().result(), dtype)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"StoredArray(shape={self.shape}, dtype={self.dtype})"
+
+
+class MemorySink:
+    """Records in arrays of their final size."""
+
+    def __init__(self, num_records: int):
+        self._num_records = num_records
+        self._arrays: Any = None
+
+    def write(self, start: int, records: Any) -> None:
+        """Take records whose leaves have axes (run, chain, draw, ...) as those from number `start` on."""
+        if self._arrays is None:
+            self._arrays = jax.tree.map(
+                lambda leaf: np.zeros((*leaf.shape[:2], self._num_records, *leaf.shape[3:]), leaf.dtype), records
+            )
+        stop = start + jax.tree.leaves(records)[0].shape[2]
+        for array, leaf in zip(jax.tree.leaves(self._arrays), jax.tree.leaves(records), strict=True):
+            array[:, :, start:stop] = leaf
+
+    def flush(self) -> None:
+        """Nothing waits."""
+
+    def read(self) -> Any:
+        """The records."""
+        return self._arrays
+
+
+class StoreSink:
+    """Records that stream to a folder of Zarr arrays."""
+
+    def __init__(self, folder: pathlib.Path, num_records: int):
+        self._folder, self._num_records = folder, num_records
+        self._handles: dict[str, Any] = {}
+        self._pending: list[Any] = []
+
+    def write(self, start: int, records: Any) -> None:
+        """Take records whose leaves have axes (run, chain, draw, ...) as those from number `start` on."""
+        if not self._handles:
+            self._open(records)
+        self.flush()  # One block in flight at a time, so that memory stays flat.
+        for name, leaf in named_leaves(records).items():
+            stop = start + leaf.shape[2]
+            # A copy: the leaf may be a view of a buffer that the next block writes to.
+            self._pending.append(self._handles[name][:, :, start:stop].write(np.array(leaf, order="C")))
+
+    def flush(self) -> None:
+        """Return when everything is on disk."""
+        for promise in self._pending:
+            promise.result()
+        self._pending.clear()
+
+    def read(self) -> Any:
+        """The records, as arrays that are read when they are indexed."""
+        self.flush()
+        return read_records(self._folder)
+
+    def _open(self, records: Any) -> None:
+        write_json(self._folder / "structure.json", describe_structure(records))
+        for name, leaf in named_leaves(records).items():
+            shape = (*leaf.shape[:2], self._num_records, *leaf.shape[3:])
+            path = self._folder / name
+            self._handles[name] = open_array(path) if path.exists() else create_array(path, shape, leaf.dtype)
+            if self._handles[name].shape[2] < self._num_records:
+                self._handles[name] = self._handles[name].resize(exclusive_max=shape).result()
+
+
+def create_array(path: pathlib.Path, shape: tuple[int, ...], dtype: Any, overwrite: bool = False) -> Any:
+    """A new Zarr array, cut along the axis of draws."""
+    import tensorstore as ts
+
+    row = max(int(np.prod(shape[:2] + shape[3:])) * np.dtype(dtype).itemsize, 1)
+    draws = max(1, min(shape[2], _CHUNK_BYTES // row)) if len(shape) > 2 else 1
+    chunks = [max(1, draws if axis == 2 else size) for axis, size in enumerate(shape)]
+    metadata = {"shape": shape, "chunks": chunks, "dtype": _zarr_type(dtype), "compressor": None}
+    store = {"driver": "file", "path": str(path)}
+    specification = {"driver": "zarr", "kvstore": store, "metadata": metadata}
+    return ts.open(specification, create=True, delete_existing=overwrite).result()
+
+
+def open_array(path: pathlib.Path) -> Any:
+    """A Zarr array that is there, or the reason why not."""
+    import tensorstore as ts
+
+    store = {"driver": "file", "path": str(path)}
+    try:
+        return ts.open({"driver": "zarr", "kvstore": store}, open=True).result()
+    except ValueError as error:
+        remedy = f"TensorStore says: {str(error).splitlines()[0][:200]}"
+        raise ValueError(f"`folder` must be complete; got a missing or damaged array {path}. {remedy}") from error
+
+
+def write_arrays(folder: pathlib.Path, tree: Any) -> None:
+    """A pytree of arrays of any shapes, each written whole."""
+    write_json(folder / "structure.json", describe_structure(tree))
+    for name, leaf in named_leaves(tree).items():
+        array = np.asarray(leaf)
+        create_array(folder / name, array.shape, array.dtype, overwrite=True).write(array).result()
+
+
+def read_records(folder: pathlib.Path) -> Any:
+    """A pytree of `StoredArray` from a folder that `StoreSink` or `write_arrays` wrote."""
+    return rebuild(read_json(folder / "structure.json"), lambda name: StoredArray(open_array(folder / name)))
+
+
+def write_json(path: pathlib.Path, value: Any) -> None:
+    """JSON that is there whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_suffix(".partial")
+    scratch.write_text(json.dumps(value, indent=1, allow_nan=True))
+    os.replace(scratch, path)
+
+
+def read_json(path: pathlib.Path) -> Any:
+    """JSON from a folder of a run, or the reason why not."""
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        refuse("folder", "a folder that isotherm wrote", f"no readable {path}", f"{type(error).__name__}: check the path.")
+
+
+def _zarr_type(dtype: Any) -> str:
+    name = np.dtype(dtype).name
+    return name if name == "bfloat16" else np.dtype(dtype).str

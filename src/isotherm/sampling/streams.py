@@ -1,0 +1,87 @@
+"""The random inputs of the iterations: keys of every stream, noise for many iterations at once, and batches."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from isotherm.potentials.potential import Potential
+from isotherm.randomness import Purpose, chain_keys, fold, normals_like, run_keys
+from isotherm.sampling.iteration import Parts
+
+
+class Keys(NamedTuple):
+    """Keys of all streams of an iteration: of shape (R, P, 2), or (R, 2) for what the chains of a run share."""
+
+    kernel: Array
+    probe: Array
+    potential: Array
+    potential_shared: Array
+    batch: Array
+    batch_shared: Array
+    coupling: Array
+
+
+def open_streams(seed_key: Array, num_runs: int, num_chains: int) -> Keys:
+    """The keys of R runs of P chains."""
+    of_run = {purpose: run_keys(seed_key, purpose, num_runs) for purpose in Purpose}
+    of_chain = {purpose: chain_keys(keys, num_chains) for purpose, keys in of_run.items()}
+    return Keys(
+        of_chain[Purpose.KERNEL],
+        of_chain[Purpose.PROBE],
+        of_chain[Purpose.POTENTIAL],
+        of_run[Purpose.POTENTIAL],
+        of_chain[Purpose.BATCH],
+        of_run[Purpose.BATCH],
+        of_run[Purpose.COUPLING],
+    )
+
+
+def draw_noise(parts: Parts, keys: Keys, iterations: Array, position: Any) -> tuple[Any, Any, tuple[Any, ...], Any]:
+    """Kernel noise, probes, potential noises and coupling numbers of L iterations: leaves (L, R, P, ...) or (L, R, ...)."""
+    one = jax.tree.map(lambda leaf: leaf[0, 0], position)
+    num_chains = keys.kernel.shape[1]
+
+    def per_chain(function, keys_of):
+        return jax.vmap(jax.vmap(function, out_axes=1), out_axes=1)(keys_of)
+
+    noise = probe = None
+    if parts.kernel.needs_noise:
+        noise = per_chain(lambda key: normals_like(key, iterations, one), keys.kernel)
+    if parts.kernel.needs_curvature:
+        probe = per_chain(lambda key: jax.tree.map(jnp.sign, normals_like(key, iterations, one)), keys.probe)
+    number = parts.estimator.num_batches
+    noises = draw_potential_noises(
+        parts.potential, keys.potential_shared, keys.potential, iterations, one, number
+    )
+    coupling = jax.vmap(lambda key: parts.coupling.draw(key, iterations, num_chains), out_axes=1)(keys.coupling)
+    return noise, probe, noises, coupling
+
+
+def draw_potential_noises(
+    potential: Potential, keys_shared: Array, keys_own: Array, iterations: Array, one: Any, number: int
+) -> tuple[Any, ...]:
+    """Synthetic noise for `number` evaluations of every iteration: a tuple of pytrees with leaves (L, R, P, ...)."""
+
+    def of_evaluation(evaluation):
+        def of_run(shared, own):
+            def of_chain(key):
+                return potential.draw(fold(shared, evaluation), fold(key, evaluation), iterations, one)
+
+            return jax.vmap(of_chain, out_axes=1)(own)
+
+        return jax.vmap(of_run, out_axes=1)(keys_shared, keys_own)
+
+    return tuple(of_evaluation(evaluation) for evaluation in range(number))
+
+
+def draw_batches(parts: Parts, keys: Keys, iteration: Array, feed: Any) -> tuple[Any, ...]:
+    """The batches of an iteration, one for each that the estimator needs: leaves (R, ...), or (R, P, ...) where not shared."""
+
+    def batches(key):
+        return tuple(parts.potential.batch(fold(key, b), iteration, feed) for b in range(parts.estimator.num_batches))
+
+    if parts.potential.is_batch_shared:
+        return jax.vmap(batches)(keys.batch_shared)
+    return jax.vmap(jax.vmap(batches))(keys.batch)

@@ -1,0 +1,173 @@
+"""Step sizes and temperatures that change with the iteration, and the windows in which draws are collected.
+
+A schedule is a number or any function of the iteration, such as those of optax. The ones here are what the thesis needs
+and optax has not: frozen, printable, and exact to the iteration.
+"""
+
+import dataclasses
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from isotherm.errors import check_integer, check_real, refuse
+
+Schedule = float | Callable[[Any], Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class CyclicalCosine:
+    r"""Cosine decay from `peak`, restarted every `cycle_length` iterations.
+
+    With beta_k = (k mod L) / L the value is peak / 2 * (cos(pi * min(beta_k, hold_from)) + 1).
+
+    Attributes:
+        peak: the value at the start of a cycle.
+        cycle_length: L, iterations in a cycle.
+        hold_from: the fraction of the cycle from which the value stays where it is; 1 lets it fall to the end.
+
+    Example:
+        >>> float(CyclicalCosine(0.5, cycle_length=100)(0))
+        0.5
+
+    Reference:
+        Deng 2021, section on baselines of chapter 3; Zhang et al. 2020.
+
+    Differs from the thesis: Nothing.
+    """
+
+    peak: float
+    cycle_length: int
+    hold_from: float = 1.0
+
+    def __post_init__(self):
+        check_real("peak", self.peak, "Give the largest value of the cycle.", above=0.0)
+        check_integer("cycle_length", self.cycle_length, 1, "Give the number of iterations in a cycle.")
+        check_real("hold_from", self.hold_from, "Give a fraction of the cycle.", minimum=0.0, maximum=1.0)
+
+    def __call__(self, iteration: Any) -> Array:
+        phase = (iteration % self.cycle_length) / self.cycle_length
+        return self.peak / 2 * (jnp.cos(math.pi * jnp.minimum(phase, self.hold_from)) + 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class CyclicalTemperature:
+    """Zero while a cycle explores, `temperature` from the fraction `sampling_from` of the cycle on.
+
+    Attributes:
+        temperature: the value in the sampling stage.
+        cycle_length: iterations in a cycle.
+        sampling_from: the fraction of the cycle at which sampling starts.
+
+    Example:
+        >>> [float(CyclicalTemperature(2.0, 10, 0.8)(k)) for k in (7, 8, 17, 18)]
+        [0.0, 2.0, 0.0, 2.0]
+
+    Differs from the thesis: the author's code divides the temperature by 1e10 where this gives zero.
+    """
+
+    temperature: float
+    cycle_length: int
+    sampling_from: float
+
+    def __post_init__(self):
+        check_real("temperature", self.temperature, "Give the temperature of the sampling stage.", minimum=0.0)
+        _first_of_window(self.cycle_length, self.sampling_from)
+
+    def __call__(self, iteration: Any) -> Array:
+        start = _first_of_window(self.cycle_length, self.sampling_from)
+        return jnp.where(iteration % self.cycle_length >= start, self.temperature, 0.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Annealed:
+    """Exponential annealing: initial / rate ** floor(k / every), held from iteration `stop_at` on.
+
+    Attributes:
+        initial: the value at iteration 0.
+        rate: the factor by which the value falls; above 1 it falls, below 1 it grows.
+        every: iterations between two changes (an epoch, say).
+        stop_at: the iteration from which the value stays; None never stops.
+
+    Example:
+        >>> float(Annealed(8.0, rate=2.0, every=10)(25))
+        2.0
+
+    Reference:
+        Deng 2021, tau_k = tau_0 / 1.02^epoch of the image experiments.
+
+    Differs from the thesis: Nothing.
+    """
+
+    initial: float
+    rate: float
+    every: int = 1
+    stop_at: int | None = None
+
+    def __post_init__(self):
+        check_real("initial", self.initial, "Give the value at iteration 0.", minimum=0.0)
+        check_real("rate", self.rate, "Give the factor by which the value falls, such as 1.02.", above=0.0)
+        check_integer("every", self.every, 1, "Give the number of iterations between two changes.")
+
+    def __call__(self, iteration: Any) -> Array:
+        last = iteration if self.stop_at is None else jnp.minimum(iteration, self.stop_at)
+        return self.initial * jnp.exp(-math.log(self.rate) * (last // self.every))
+
+
+@dataclasses.dataclass(frozen=True)
+class CollectionWindow:
+    """Collects the iterations k with k mod cycle_length >= ceil(sampling_from * cycle_length).
+
+    Attributes:
+        cycle_length: iterations in a cycle.
+        sampling_from: the fraction of the cycle at which collection starts.
+
+    Example:
+        >>> CollectionWindow(10, 0.7).select(np.arange(20)).tolist()
+        [7, 8, 9, 17, 18, 19]
+    """
+
+    cycle_length: int
+    sampling_from: float
+
+    def __post_init__(self):
+        _first_of_window(self.cycle_length, self.sampling_from)
+
+    def select(self, iterations: np.ndarray) -> np.ndarray:
+        """Those of `iterations` that lie in the window."""
+        start = _first_of_window(self.cycle_length, self.sampling_from)
+        return iterations[iterations % self.cycle_length >= start]
+
+
+def as_schedule(value: Schedule) -> Callable[[Any], Any]:
+    """A function of the iteration, from a number or a function."""
+    if callable(value):
+        return value
+    return lambda iteration: jnp.asarray(value, jnp.result_type(float))
+
+
+def check_schedule(name: str, value: Any, *, allow_zero: bool) -> None:
+    """Refuse what is neither a number nor a schedule of real scalars in range at iteration 0."""
+    rule = "at least 0" if allow_zero else "above 0"
+    remedy = f"Give a number {rule} or an optax schedule."
+    if callable(value):
+        shape = jax.eval_shape(value, jax.ShapeDtypeStruct((), jnp.int32))
+        if getattr(shape, "shape", None) != () or not jnp.issubdtype(shape.dtype, jnp.floating):
+            refuse(name, f"a schedule of real scalars {rule}", f"one of {shape}", remedy)
+        value = np.asarray(value(0)).item()
+    if allow_zero:
+        check_real(name, value, remedy, minimum=0.0)
+    else:
+        check_real(name, value, remedy, above=0.0)
+
+
+def _first_of_window(cycle_length: int, sampling_from: float) -> int:
+    check_integer("cycle_length", cycle_length, 1, "Give the number of iterations in a cycle.")
+    check_real("sampling_from", sampling_from, "Give a fraction of the cycle.", minimum=0.0, below=1.0)
+    # 0.7 * 10 is 7.000000000000001 in floating point; the decimal that was typed is meant.
+    return math.ceil(Fraction(str(sampling_from)) * cycle_length)
