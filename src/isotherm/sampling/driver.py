@@ -132,13 +132,17 @@ def drive(
     num_done: int = 0,
 ) -> Run:
     """Iterations `first`, ..., num_steps - 1, with `num_done` records already kept, and the `Run` of all of them."""
-    began = saved = time.perf_counter()
     seed_key = settings.seed_key()
     target = jnp.asarray(settings.target_energy, carry.book.best_energy.dtype)
     sink = MemorySink(len(times)) if folder is None else StoreSink(folder / "records", len(times))
     records = program.init_records(seed_key, feed, carry)
     iteration, pace = first, settings.block_length or program.chunk
     with Progress(config["sampler"]["name"], first, settings.num_steps, progress) as bar:
+        nothing = _pad(times[:0], program.slots + program.rows)
+        tick = time.perf_counter()
+        carry, records, count = program.advance(seed_key, feed, carry, records, nothing, target, first, first)
+        began = saved = float(count) + time.perf_counter()  # No iteration: the count is 0 when the program is ready.
+        compile_seconds = began - tick
         while iteration < settings.num_steps:
             carry = _periodic_work(program, seed_key, feed, carry, iteration)
             last = _end_of_block(program, settings, times, iteration, num_done, pace)
@@ -147,11 +151,13 @@ def drive(
             carry, records, count = program.advance(seed_key, feed, carry, records, upcoming, target, iteration, last)
             count = int(count)
             seconds = time.perf_counter() - tick
-            kept = _on_host(records, count, program.parts.kernel.is_stack)
+            energy = float(jnp.min(carry.book.best_energy))
             if count:
+                kept = _on_host(records, count, program.parts.kernel.is_stack)
                 sink.write(num_done, kept)
+                energy = float(np.mean(kept["energies"][:, :, -1]))
             iteration, num_done = last, num_done + count
-            bar.update(iteration, _energy_to_show(kept, carry))
+            bar.update(iteration, energy)
             if settings.block_length is None:
                 pace = int(np.clip(pace * _SECONDS_PER_BLOCK / max(seconds, 1e-6), pace / 4, pace * 4)) or 1
             if checkpoints is not None and time.perf_counter() - saved > checkpoint_every:
@@ -163,7 +169,8 @@ def drive(
     sink.flush()
     arrays = sink.read()
     seconds = time.perf_counter() - began
-    run = Run.assemble(arrays, times, _statistics(program, carry), config, environment(), seconds, iteration)
+    spent = {"seconds": seconds, "compile_seconds": compile_seconds}
+    run = Run.assemble(arrays, times, _statistics(program, carry), config, environment(), iteration, **spent)
     if checkpoints is not None and folder is not None:
         checkpoints.save(iteration, carry, num_done)
         checkpoints.close()
@@ -239,7 +246,7 @@ def _on_host(records: Records, count: int, is_stack: bool) -> dict[str, Any]:
 
     def move(leaf, is_stacked=False):
         array = np.moveaxis(np.asarray(leaf)[:count], 0, 3 if is_stacked else 2)
-        return array.reshape(array.shape[0], -1, *array.shape[3:]) if is_stacked else array
+        return array.reshape(array.shape[0], array.shape[1] * array.shape[2], *array.shape[3:]) if is_stacked else array
 
     energies = move(records.energies, is_stack)
     log_weights = np.zeros_like(energies) if records.log_weights is None else move(records.log_weights)
@@ -252,12 +259,6 @@ def _on_host(records: Records, count: int, is_stack: bool) -> dict[str, Any]:
         "log_weights": log_weights,
         "observed": jax.tree.map(move, records.observed),
     }
-
-
-def _energy_to_show(kept: dict[str, Any], carry: Carry) -> float:
-    if kept["energies"].shape[2]:
-        return float(np.mean(kept["energies"][:, :, -1]))
-    return float(np.min(carry.book.best_energy))
 
 
 def _statistics(program: Program, carry: Carry) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from isotherm.errors import check_integer, refuse
@@ -79,19 +78,21 @@ def mode_masses(modes: Any, draws: Any, log_weights: np.ndarray, num_modes: int 
     """
     if callable(modes):
         count = check_integer("num_modes", num_modes, 1, "Say how many modes the function names.")
-        label = modes
+        label = jax.jit(jax.vmap(modes))
     else:
-        centres = jnp.asarray(modes)
+        centres = np.asarray(modes)
         count = len(centres)
 
-        def label(position):
-            distance = (position - centres) ** 2
-            return jnp.argmin(distance.reshape(count, -1).sum(axis=1))
+        def label(positions):
+            squares = ((positions - centre) ** 2 for centre in centres)
+            return np.argmin([square.reshape(len(positions), -1).sum(axis=1) for square in squares], axis=0)
 
-    def indicator(position):
-        return jnp.arange(count) == jnp.asarray(label(position)).astype(jnp.int32)
-
-    return expectation(indicator, draws, log_weights)
+    masses = np.zeros(count)
+    for piece, mass in pieces(draws, normalised_weights(log_weights)):
+        is_used = mass > 0
+        labels = np.asarray(label(jax.tree.map(lambda leaf: leaf[is_used], piece)), int)  # noqa: B023
+        masses += np.bincount(labels, mass[is_used], minlength=count)[:count]
+    return masses
 
 
 def _flat(array: np.ndarray) -> np.ndarray:

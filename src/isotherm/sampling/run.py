@@ -13,6 +13,9 @@ from isotherm.sampling import estimates
 from isotherm.sampling.store import FORMAT, read_json, read_records, write_arrays, write_json
 
 
+_TOTALS = ("num_steps", "seconds", "compile_seconds")
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Run:
     """Draws with their weights, and how they came about. Axes are (run, chain, draw, ...).
@@ -28,8 +31,9 @@ class Run:
         model_state: model states of the draws, such as BatchNorm statistics.
         config: what was asked for.
         environment: versions and device.
-        seconds: time of the last session of the run.
         num_steps: iterations done.
+        seconds: wall-clock time since the run was last started or resumed, without `compile_seconds`.
+        compile_seconds: what the compiler took before that.
 
     Example:
         >>> import isotherm as iso, jax.numpy as jnp
@@ -46,8 +50,9 @@ class Run:
     model_state: Any
     config: dict[str, Any]
     environment: dict[str, Any]
-    seconds: float
     num_steps: int
+    seconds: float
+    compile_seconds: float
 
     @classmethod
     def assemble(
@@ -57,8 +62,9 @@ class Run:
         stats: dict[str, Any],
         config: dict[str, Any],
         environment: dict[str, Any],
-        seconds: float,
         num_steps: int,
+        seconds: float,
+        compile_seconds: float,
     ) -> Self:
         """A run from its records; those past the end of a run that stopped early are left out."""
         count = int(np.searchsorted(times, num_steps))
@@ -76,8 +82,9 @@ class Run:
             arrays["model_state"],
             config,
             environment,
-            seconds,
             num_steps,
+            seconds,
+            compile_seconds,
         )
 
     @property
@@ -89,6 +96,18 @@ class Run:
     def name(self) -> str:
         """The name of the sampler."""
         return self.config["sampler"]["name"]
+
+    def per_run(self) -> list[Self]:
+        """The independent repeats, each as a run of its own, with an axis of one run."""
+
+        def only(number):
+            return lambda leaf: np.asarray(leaf[number : number + 1])
+
+        kept = ("draws", "log_weights", "energies", "stats", "observed", "model_state")
+        return [
+            dataclasses.replace(self, **{name: jax.tree.map(only(number), getattr(self, name)) for name in kept})
+            for number in range(self.log_weights.shape[0])
+        ]
 
     def expectation(self, function: Callable[[Any], Any]) -> Any:
         """The weighted mean of `function(position)` over all draws."""
@@ -149,7 +168,7 @@ class Run:
     def write_summary_files(self, folder: pathlib.Path) -> None:
         """What is known at the end: statistics, and `finished.json`, whose presence says that the run is complete."""
         write_arrays(folder / "end", {"iterations": self.iterations, "stats": self.stats})
-        write_json(folder / "finished.json", {"num_steps": self.num_steps, "seconds": self.seconds})
+        write_json(folder / "finished.json", {name: getattr(self, name) for name in _TOTALS})
 
     @classmethod
     def load(cls, folder: str | pathlib.Path) -> Self:
@@ -167,8 +186,7 @@ class Run:
             end["stats"],
             stored["config"],
             stored["environment"],
-            finished["seconds"],
-            finished["num_steps"],
+            **{name: finished[name] for name in _TOTALS},
         )
 
     def _records(self) -> dict[str, Any]:

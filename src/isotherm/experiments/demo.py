@@ -1,0 +1,178 @@
+"""The main job: the 25-mode landscape under several samplers, against the truth."""
+
+import dataclasses
+import html
+import pathlib
+import time
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from isotherm.experiments.result import Row, write_result
+from isotherm.potentials import Potential, with_noise
+from isotherm.samplers import cycsgld, sgld, svgd
+from isotherm.sampling import Run, Sampler, sample
+from isotherm.targets import Target, modes25
+
+# A cell counts as found when it holds a tenth of its true mass.
+_FOUND = 0.1
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """Sizes of the demonstration. Every method has the same number of gradients, `num_chains * num_steps` a run.
+
+    Attributes:
+        num_steps: iterations of each chain.
+        num_chains: chains in a run; the particles of SVGD.
+        num_runs: independent repeats.
+        thinning: iterations between two draws.
+        burn_in: iterations left out at the start.
+        noise: standard deviation of the noise on energies and gradients.
+    """
+
+    num_steps: int = 80_000
+    num_chains: int = 5
+    num_runs: int = 10
+    thinning: int = 20
+    burn_in: int = 1_000
+    noise: float = 0.25
+
+
+def methods(target: Target, config: Config) -> dict[str, tuple[Sampler, dict[str, Any]]]:
+    """Samplers and what differs in their runs."""
+    box = target.box
+    num_particles = 50
+    steps = config.num_steps * config.num_chains // num_particles
+    return {
+        "SGLD": (sgld(step_size=3e-3, box=box), {}),
+        "cycSGLD": (
+            cycsgld(step_size=0.01, cycle_length=max(config.num_steps // 10, 1), sampling_from=0.2, box=box),
+            {"burn_in": 0},
+        ),
+        "SVGD": (
+            svgd(step_size=0.3, num_particles=num_particles, box=box),
+            {"num_chains": 1, "num_steps": steps, "burn_in": steps - 1, "thinning": 1},
+        ),
+    }
+
+
+def run_demo(out: pathlib.Path, config: Config | None = None, seed: int = 0, console: Console | None = None) -> list[Row]:
+    """Sample, print the table, and write `result.json`, `landscape.png` and `report.html` to `out`."""
+    began = time.perf_counter()
+    config = config or Config()
+    console = console or Console()
+    target = modes25()
+    potential = with_noise(target.potential, energy_scale=config.noise, gradient_scale=config.noise)
+    rows: list[Row] = []
+    runs: dict[str, Run] = {}
+    for name, (sampler, options) in methods(target, config).items():
+        console.print(f"{name}: sampling ...", highlight=False)
+        runs[name] = _sample(potential, sampler, config, target, seed, options)
+        rows += _rows(name, runs[name], target)
+    seconds = time.perf_counter() - began
+    console.print(_table(rows, config))
+    out.mkdir(parents=True, exist_ok=True)
+    picture = out / "landscape.png"
+    draw_landscape(target, runs, rows).savefig(picture, dpi=110)
+    _write_report(out / "report.html", rows, config, seconds)
+    write_result(out / "result.json", "demo", "full", rows, dataclasses.asdict(config), seed, seconds)
+    console.print(f"{seconds:.1f} s. Wrote {out / 'report.html'}, {picture} and {out / 'result.json'}.", highlight=False)
+    return rows
+
+
+def _sample(potential: Potential, sampler: Sampler, config: Config, target: Target, seed: int, options: Any) -> Run:
+    settings = {
+        "num_steps": config.num_steps,
+        "num_chains": config.num_chains,
+        "burn_in": config.burn_in,
+        "thinning": config.thinning,
+        **options,
+    }
+    return sample(potential, sampler, num_runs=config.num_runs, seed=seed, init=target.init, **settings)
+
+
+def _rows(name: str, run: Run, target: Target) -> list[Row]:
+    """Errors of each run, averaged, with standard errors; speed in gradients per second."""
+    masses = [one.mode_masses(target.modes) for one in run.per_run()]
+    variations = [target.total_variation(found) for found in masses]
+    found = [float(np.sum(mass > _FOUND * target.mode_masses)) for mass in masses]
+    num_runs = len(variations)
+    # A chain of a stack is as many gradients as it has particles, and its particles are reported as chains.
+    gradients = run.num_steps * num_runs * run.draws.shape[1]
+    return [
+        Row(name, "total variation", None, *_mean_and_error(variations), num_runs),
+        Row(name, "modes found", None, *_mean_and_error(found), num_runs),
+        Row(name, "steps/s", None, gradients / run.seconds, None, 1),
+    ]
+
+
+def _mean_and_error(values: list[float]) -> tuple[float, float | None]:
+    error = float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
+    return float(np.mean(values)), error
+
+
+def _table(rows: list[Row], config: Config) -> Table:
+    table = Table(title=f"25 modes, noise {config.noise}, {config.num_runs} runs, equal gradients")
+    for column in ("method", "total variation", "modes found (of 25)", "steps/s"):
+        table.add_column(column, justify="left" if column == "method" else "right")
+    for name, cells in _cells(rows).items():
+        table.add_row(name, *cells)
+    return table
+
+
+def _cells(rows: list[Row]) -> dict[str, list[str]]:
+    cells: dict[str, list[str]] = {}
+    for row in rows:
+        error = "" if row.std_error is None else f" ± {row.std_error:.2g}"
+        text = f"{row.ours / 1e6:.2f} M" if row.metric == "steps/s" else f"{row.ours:.3g}{error}"
+        cells.setdefault(row.method, []).append(text)
+    return cells
+
+
+def draw_landscape(target: Target, runs: dict[str, Run], rows: list[Row]) -> Any:
+    """The true density and that of the first run of each method, side by side."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(3.1 * (1 + len(runs)), 3.5), layout="constrained")
+    axes = figure.subplots(1, 1 + len(runs))
+    low, high = target.span
+    bins = 100
+    size = int(np.sqrt(len(target.truth.probabilities)))
+    fine = target.truth.probabilities.reshape(bins, size // bins, bins, size // bins).sum(axis=(1, 3))
+    highest = fine.max()
+    axes[0].imshow(fine.T, origin="lower", extent=(low, high, low, high), cmap="magma", vmax=highest)
+    axes[0].set_title("truth")
+    variation = {row.method: row.ours for row in rows if row.metric == "total variation"}
+    for axis, (name, run) in zip(axes[1:], runs.items(), strict=True):
+        flat = np.asarray(run.draws)[0].reshape(-1, 2)
+        seen, _, _ = np.histogram2d(flat[:, 0], flat[:, 1], bins, [[low, high], [low, high]])
+        axis.imshow(seen.T / seen.sum(), origin="lower", extent=(low, high, low, high), cmap="magma", vmax=highest)
+        axis.set_title(f"{name}: TV {variation[name]:.3f}")
+    for axis in axes:
+        axis.set_xticks(range(-2, 3))
+        axis.set_yticks(range(-2, 3))
+    return figure
+
+
+def _write_report(path: pathlib.Path, rows: list[Row], config: Config, seconds: float) -> None:
+    lines = "".join(
+        f"<tr><td>{html.escape(name)}</td>{''.join(f'<td>{html.escape(cell)}</td>' for cell in cells)}</tr>"
+        for name, cells in _cells(rows).items()
+    )
+    settings = ", ".join(f"{key} {value}" for key, value in dataclasses.asdict(config).items())
+    path.write_text(
+        f"""<!doctype html><html lang="en"><meta charset="utf-8"><title>isotherm demo</title>
+<style>body{{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}}
+table{{border-collapse:collapse}}td,th{{padding:.3rem 1rem;border-bottom:1px solid #ccc;text-align:right}}
+td:first-child,th:first-child{{text-align:left}}img{{max-width:100%}}</style>
+<h1>25 modes</h1><p>Every method has the same number of gradients. Total variation is half the absolute difference between
+estimated and true probabilities of the 25 cells; a mode is found when its cell holds a tenth of its true mass. Speed is
+gradients per second over all chains and runs. Mean and standard error over {config.num_runs} runs.</p>
+<table><tr><th>method<th>total variation<th>modes found<th>steps/s</tr>{lines}</table>
+<p><img src="landscape.png" alt="Densities: truth and each method"></p>
+<p>Settings: {html.escape(settings)}. {seconds:.1f} s.</p></html>
+"""
+    )
