@@ -46,7 +46,7 @@ def check_real(
         f"below {below:g}" if below < math.inf else "",
         f"at most {maximum:g}" if maximum < math.inf else "",
     ]
-    rule = " and ".join(["a finite real number", *filter(None, limits)])
+    rule = " ".join(["a finite real number", " and ".join(filter(None, limits))]).strip()
     try:
         number = float(value)
     except (TypeError, ValueError):

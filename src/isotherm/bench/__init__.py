@@ -1,0 +1,32 @@
+"""Speed beside peers, in the same process on the same machine."""
+
+import importlib.util
+import json
+import pathlib
+
+from rich.console import Console
+from rich.table import Table
+
+from isotherm.bench.network import overhead_rows
+from isotherm.bench.timing import Measurement
+from isotherm.bench.toy import sgld_rows
+from isotherm.errors import refuse
+
+
+def run_bench(peers: bool, out: pathlib.Path | None, console: Console) -> list[Measurement]:
+    """Measure, print a table, and write JSON where asked."""
+    if peers and importlib.util.find_spec("blackjax") is None:
+        refuse("peers", "used where they are installed", "no BlackJAX", 'Run: pip install "isotherm[peers]"')
+    console.print("Measuring; a minute or two ...", highlight=False)
+    rows = overhead_rows()
+    if peers:
+        rows += sgld_rows(1, 5_000_000) + sgld_rows(16, 1_000_000)
+    table = Table(title="Work per second, medians of 5 in one process; a ratio above 1 means isotherm is faster")
+    for column in ("work", "peer", "ours", "theirs", "ratio"):
+        table.add_column(column, justify="left" if column in ("work", "peer") else "right")
+    for row in rows:
+        table.add_row(row.work, row.peer, f"{row.ours:.4g}", f"{row.theirs:.4g}", f"{row.ratio:.2f}")
+    console.print(table)
+    if out is not None:
+        out.write_text(json.dumps([row.as_json() for row in rows], indent=1))
+    return rows

@@ -1,0 +1,75 @@
+"""A potential from a user's Python file, `FILE.py:NAME`, and a sampler from a method's name and options."""
+
+import ast
+import hashlib
+import importlib.util
+import inspect
+import pathlib
+import sys
+from typing import Any
+
+from isotherm.errors import refuse
+from isotherm.potentials.potential import Potential
+from isotherm.samplers import METHODS
+from isotherm.sampling.sampler import Sampler, as_potential
+
+
+def load_potential(reference: str) -> tuple[Potential, dict[str, Any]]:
+    """The potential that `FILE.py:NAME` names, and where it came from. Runs the file."""
+    file, separator, name = reference.rpartition(":")
+    if not separator or not file.endswith(".py") or not name.isidentifier():
+        remedy = "For an energy function `energy` in landscape.py, write landscape.py:energy."
+        refuse("potential", "of the form FILE.py:NAME", repr(reference), remedy)
+    path = pathlib.Path(file).resolve()
+    if not path.is_file():
+        refuse("potential", "in a file that exists", str(path), "Check the path.")
+    module = _run(path)
+    if not hasattr(module, name):
+        offered = sorted(key for key, value in vars(module).items() if callable(value) and not key.startswith("_"))
+        refuse("potential", f"a name in {path.name}", repr(name), f"The file has: {', '.join(offered) or 'nothing'}.")
+    source = {"file": str(path), "name": name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+    return as_potential(getattr(module, name)), source
+
+
+def build_sampler(method: str, options: dict[str, Any]) -> Sampler:
+    """The sampler `method` with `options`, checked against what it takes."""
+    if method not in METHODS:
+        refuse("method", "one of " + ", ".join(METHODS), repr(method), "`isotherm list` shows them.")
+    parameters = inspect.signature(METHODS[method]).parameters
+    for name in options:
+        if name not in parameters:
+            refuse(f"--set {name}", f"an option of {method}", repr(name), f"It takes: {', '.join(parameters)}.")
+    missing = [n for n, p in parameters.items() if p.default is p.empty and n not in options]
+    if missing:
+        refuse("method", f"given {' and '.join(missing)}", method, f"Add --set {missing[0]}=VALUE.")
+    return METHODS[method](**options)
+
+
+def parse_options(pairs: tuple[str, ...]) -> dict[str, Any]:
+    """Options from `NAME=VALUE` pairs; values are Python literals such as 0.1, None or (-2.5, 2.5)."""
+    options: dict[str, Any] = {}
+    for pair in pairs:
+        name, separator, text = pair.partition("=")
+        if not separator:
+            refuse("--set", "of the form NAME=VALUE", repr(pair), "Write --set cycle_length=1000, say.")
+        try:
+            options[name] = ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            refuse(f"--set {name}", "a literal such as 0.1 or (-2.5, 2.5)", repr(text), "Expressions are not evaluated.")
+    return options
+
+
+def _run(path: pathlib.Path) -> Any:
+    specification = importlib.util.spec_from_file_location(f"isotherm_user_{path.stem}", path)
+    if specification is None or specification.loader is None:
+        refuse("potential", "a Python file", str(path), "Give it a name that ends in .py.")
+    module = importlib.util.module_from_spec(specification)
+    sys.path.insert(0, str(path.parent))
+    try:
+        specification.loader.exec_module(module)
+    except Exception as error:  # Whatever a user's file raises, the message must say where.
+        place = f"{type(error).__name__}: {error}"
+        refuse("potential", "a file that runs", f"{path.name}, which raised {place}", "Run it with python to see more.")
+    finally:
+        sys.path.remove(str(path.parent))
+    return module
