@@ -170,4 +170,8 @@ def _first_of_window(cycle_length: int, sampling_from: float) -> int:
     check_integer("cycle_length", cycle_length, 1, "Give the number of iterations in a cycle.")
     check_real("sampling_from", sampling_from, "Give a fraction of the cycle.", minimum=0.0, below=1.0)
     # 0.7 * 10 is 7.000000000000001 in floating point; the decimal that was typed is meant.
-    return math.ceil(Fraction(str(sampling_from)) * cycle_length)
+    first = math.ceil(Fraction(str(sampling_from)) * cycle_length)
+    if first >= cycle_length:
+        remedy = "Lengthen the cycle or lower the fraction."
+        refuse("sampling_from", f"such that a cycle of {cycle_length} has an iteration left", sampling_from, remedy)
+    return first
