@@ -130,7 +130,9 @@ class Resume:
         config, _ = read_configuration(self.folder)
         source = config["source"]
         if source is None:
-            refuse("folder", "a run of `isotherm sample`", str(self.folder), "It was started in Python: use iso.resume.")
+            refuse(
+                "folder", "a run of `isotherm sample`", str(self.folder), "It was started in Python: use iso.resume."
+            )
         potential, now = load_potential(f"{source['file']}:{source['name']}")
         if now["sha256"] != source["sha256"]:
             remedy = "The file has changed since the run was started: put it back, or start a new run."

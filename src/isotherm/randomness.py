@@ -15,7 +15,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 
@@ -76,11 +75,13 @@ def normals(key: Array, iterations: Array, shape: tuple[int, ...], dtype: Any = 
     unit = uniforms(key, iterations, math.prod(shape), wide, offset)
     lowest = np.nextafter(np.array(-1.0, wide), np.array(0.0, wide))
     symmetric = jnp.maximum(unit * (1.0 - lowest) + lowest, lowest)
-    scaled = np.array(math.sqrt(2.0), wide) * lax.erf_inv(symmetric)
+    scaled = lax.erf_inv(symmetric) * np.array(math.sqrt(2.0), wide)
     return scaled.reshape(len(iterations), *shape).astype(dtype)
 
 
-def student_t(key: Array, iterations: Array, degrees: float, shape: tuple[int, ...], dtype: Any, offset: int = 0) -> Array:
+def student_t(
+    key: Array, iterations: Array, degrees: float, shape: tuple[int, ...], dtype: Any, offset: int = 0
+) -> Array:
     """Student t numbers of shape (len(iterations), *shape) by the polar method, which is exact for every `degrees`.
 
     Reference:

@@ -55,7 +55,9 @@ def parse_options(pairs: tuple[str, ...]) -> dict[str, Any]:
         try:
             options[name] = ast.literal_eval(text)
         except (ValueError, SyntaxError):
-            refuse(f"--set {name}", "a literal such as 0.1 or (-2.5, 2.5)", repr(text), "Expressions are not evaluated.")
+            refuse(
+                f"--set {name}", "a literal such as 0.1 or (-2.5, 2.5)", repr(text), "Expressions are not evaluated."
+            )
     return options
 
 

@@ -122,7 +122,13 @@ def test_curvature_correction_makes_a_moving_preconditioner_exact(correction, is
     # With decay 0 the preconditioner is 1 / (0.5 + |x|): without Gamma the law is (0.5 + |x|) exp(-x^2 / 2), of variance 1.61.
     sampler = iso.psgld(step_size=0.01, decay=0.0, regulariser=0.5, curvature_correction=correction)
     run = iso.sample(
-        lambda x: 0.5 * jnp.sum(x**2), sampler, num_steps=60_000, num_runs=64, burn_in=2_000, thinning=20, init=jnp.ones(1)
+        lambda x: 0.5 * jnp.sum(x**2),
+        sampler,
+        num_steps=60_000,
+        num_runs=64,
+        burn_in=2_000,
+        thinning=20,
+        init=jnp.ones(1),
     )
     variance = float((run.draws**2).mean())
     assert abs(variance - (1.0 if is_right else 1.61)) < 0.06

@@ -1,7 +1,7 @@
 """Draw, energy and weight of a record belong to the same point, and couplings fit the driver as it is."""
 
 import dataclasses
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -105,7 +105,12 @@ def test_first_record_is_the_start():
 def test_weights_of_a_contour_give_back_the_law():
     step_size = 0.2
     run = iso.sample(
-        ENERGY, Sampler(SGLD(), step_size, coupling=Tempered()), num_steps=6_000, num_runs=128, burn_in=200, init=jnp.array([1.0, -3.0])
+        ENERGY,
+        Sampler(SGLD(), step_size, coupling=Tempered()),
+        num_steps=6_000,
+        num_runs=128,
+        burn_in=200,
+        init=jnp.array([1.0, -3.0]),
     )
     square = np.asarray(run.draws)[..., 0] ** 2 - 2 * np.asarray(run.draws)[..., 0] + 1
     weights = np.exp(run.log_weights)
@@ -121,7 +126,7 @@ def test_weights_of_a_contour_give_back_the_law():
 @pytest.mark.parametrize("kernel", [SGLD(), SGHMC(friction=0.3)])
 def test_an_exchange_coupling_needs_nothing_from_the_driver(kernel):
     sampler = Sampler(kernel, 0.05, coupling=Swaps())
-    settings = {"num_steps": 20_000, "num_runs": 64, "num_chains": 2, "burn_in": 500, "thinning": 5}
+    settings: dict[str, Any] = {"num_steps": 20_000, "num_runs": 64, "num_chains": 2, "burn_in": 500, "thinning": 5}
     run = iso.sample(ENERGY, sampler, init=jnp.array([1.0, -3.0]), **settings)
     assert run.draws.shape == (64, 1, 3_900, 2)
     assert run.observed["rung"].shape == (64, 2, 3_900)

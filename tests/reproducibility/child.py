@@ -2,6 +2,7 @@
 
 import pathlib
 import sys
+from typing import Any
 
 import isotherm as iso
 from isotherm.targets import modes25
@@ -15,7 +16,7 @@ def go(folder: pathlib.Path):
     sampler = iso.sghmc(step_size=1e-3, box=target.box)
     if (folder / "run.json").exists():
         return iso.resume(folder, potential, sampler, checkpoint_every=0.0)
-    settings = {"num_steps": NUM_STEPS, "num_chains": CHAINS, "thinning": THINNING, "seed": 9}
+    settings: dict[str, Any] = {"num_steps": NUM_STEPS, "num_chains": CHAINS, "thinning": THINNING, "seed": 9}
     return iso.sample(potential, sampler, init=target.init, out=folder, checkpoint_every=0.0, **settings)
 
 

@@ -1,5 +1,7 @@
 """Same seed, same bytes: for any block length, thinning, number of runs and chains."""
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -15,13 +17,20 @@ DATA = (RNG.standard_normal((300, 64)).astype(np.float32), RNG.integers(10, size
 
 
 def toy(sampler, **options):
-    settings = {"num_steps": 3_000, "num_chains": 3, "num_runs": 2, "seed": 5, "init": TARGET.init, **options}
+    settings: dict[str, Any] = {
+        "num_steps": 3_000,
+        "num_chains": 3,
+        "num_runs": 2,
+        "seed": 5,
+        "init": TARGET.init,
+        **options,
+    }
     return iso.sample(NOISY, sampler, **settings)
 
 
 def network(**options):
     potential = iso.from_likelihood(log_likelihood, log_prior, DATA, batch_size=32)
-    settings = {"num_steps": 12, "num_chains": 2, "seed": 5, "init": init_weights, **options}
+    settings: dict[str, Any] = {"num_steps": 12, "num_chains": 2, "seed": 5, "init": init_weights, **options}
     return iso.sample(potential, iso.sghmc(step_size=1e-5), **settings)
 
 
@@ -80,10 +89,11 @@ def test_vmap_and_map_agree_to_rounding():
 
 def test_settings_that_differ_only_in_length_or_seed_share_a_program():
     from isotherm.sampling import settings as module
+    from isotherm.sampling.driver import identity
 
     sampler = iso.sgld(step_size=3e-3)
     for seed, steps in ((0, 1000), (1, 900), (2, 1024)):
         iso.sample(NOISY, sampler, num_steps=steps, seed=seed, init=TARGET.init)
     position = jnp.zeros((1, 1, 2))
-    built = module.build_program(NOISY, sampler, module.Settings(1000), position, iso.sampling.driver.identity, 1000)
+    built = module.build_program(NOISY, sampler, module.Settings(1000), position, identity, 1000)
     assert built.advance._cache_size() == 1  # pyright: ignore[reportFunctionMemberAccess]

@@ -42,7 +42,7 @@ def sgld_rows(num_chains: int, num_steps: int) -> list[Measurement]:
 def _blackjax(num_chains: int, num_steps: int, thinning: int | None) -> Callable[[], Any]:
     import blackjax
 
-    kernel = blackjax.sgld(lambda x, _: -jax.grad(plane_energy)(x))
+    kernel: Any = blackjax.sgld(lambda x, _: -jax.grad(plane_energy)(x))
 
     def step(x, key):
         return kernel.step(key, x, 0.0, _STEP_SIZE)
@@ -51,11 +51,13 @@ def _blackjax(num_chains: int, num_steps: int, thinning: int | None) -> Callable
         return lax.scan(lambda x, k: (step(x, k),) * 2, x, jax.random.split(key, num_steps))[1]
 
     def nested(key, x):
+        length = thinning or 1
+
         def outer(x, key):
-            x, _ = lax.scan(lambda x, k: (step(x, k), None), x, jax.random.split(key, thinning))
+            x, _ = lax.scan(lambda x, k: (step(x, k), None), x, jax.random.split(key, length))
             return x, x
 
-        return lax.scan(outer, x, jax.random.split(key, num_steps // (thinning or 1)))[1]
+        return lax.scan(outer, x, jax.random.split(key, num_steps // length))[1]
 
     one = all_kept if thinning is None else nested
     many = one if num_chains == 1 else jax.vmap(one)

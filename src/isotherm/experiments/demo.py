@@ -59,7 +59,9 @@ def methods(target: Target, config: Config) -> dict[str, tuple[Sampler, dict[str
     }
 
 
-def run_demo(out: pathlib.Path, config: Config | None = None, seed: int = 0, console: Console | None = None) -> list[Row]:
+def run_demo(
+    out: pathlib.Path, config: Config | None = None, seed: int = 0, console: Console | None = None
+) -> list[Row]:
     """Sample, print the table, and write `result.json`, `landscape.png` and `report.html` to `out`."""
     began = time.perf_counter()
     config = config or Config()
@@ -79,7 +81,9 @@ def run_demo(out: pathlib.Path, config: Config | None = None, seed: int = 0, con
     draw_landscape(target, runs, rows).savefig(picture, dpi=110)
     _write_report(out / "report.html", rows, config, seconds)
     write_result(out / "result.json", "demo", "full", rows, dataclasses.asdict(config), seed, seconds)
-    console.print(f"{seconds:.1f} s. Wrote {out / 'report.html'}, {picture} and {out / 'result.json'}.", highlight=False)
+    console.print(
+        f"{seconds:.1f} s. Wrote {out / 'report.html'}, {picture} and {out / 'result.json'}.", highlight=False
+    )
     return rows
 
 

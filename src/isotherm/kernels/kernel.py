@@ -36,12 +36,17 @@ class Kernel:
     Attributes:
         needs_noise: whether `step` uses the standard normal noise that it is handed.
         needs_curvature: whether `step` uses `Curvature`, which costs about one more gradient.
-        is_stack: whether the position is a stack of particles along its leading axis.
+        num_particles: the number of particles, where the position is a stack of them along its leading axis; None otherwise.
     """
 
     needs_noise: bool = True
     needs_curvature: bool = False
-    is_stack: bool = False
+    num_particles: int | None = None
+
+    @property
+    def is_stack(self) -> bool:
+        """Whether the position is a stack of particles."""
+        return self.num_particles is not None
 
     def init(self, position: Any) -> Any:
         """The state of a chain at `position`: a NamedTuple whose first field is `position`."""
@@ -61,7 +66,7 @@ class Kernel:
 
 
 def langevin_step(position: Any, gradient: Any, noise: Any, move: Move) -> Any:
-    """x - epsilon * g + sqrt(2 * epsilon * tau) * xi, leaf by leaf."""
+    """X - epsilon * g + sqrt(2 * epsilon * tau) * xi, leaf by leaf."""
     spread = jnp.sqrt(2.0 * move.step_size * move.temperature)
     return jax.tree.map(
         lambda x, g, xi: x - (move.step_size * g).astype(x.dtype) + (spread * xi).astype(x.dtype),

@@ -38,7 +38,7 @@ class PSGLD(Kernel):
         curvature_correction: whether Gamma is used.
 
     Reference:
-        Li et al. 2016; Deng 2021, pICSGLD of section 4.3 (ALGORITHMS 2.9).
+        Li et al. 2016; Deng 2021, pICSGLD of section 4.3.
 
     Differs from the thesis: Gamma is offered.
     """

@@ -36,11 +36,10 @@ class Stein(Kernel):
     Differs from the thesis: the repulsion carries the temperature, so that the stack approximates exp(-U / tau).
     """
 
-    num_particles: int = 100
+    num_particles: int = 100  # pyright: ignore[reportIncompatibleVariableOverride]
     bandwidth: float | None = None
 
     needs_noise = False
-    is_stack = True
 
     def __post_init__(self):
         check_integer("num_particles", self.num_particles, 2, "Give the number of particles in the stack.")

@@ -54,8 +54,8 @@ class Within(Kernel):
         return self.inner.needs_curvature
 
     @property
-    def is_stack(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.inner.is_stack
+    def num_particles(self) -> int | None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.inner.num_particles
 
     def lift(self, potential: Potential) -> Potential:
         return self.inner.lift(potential)
@@ -72,7 +72,9 @@ class Within(Kernel):
         def kept(new, old):
             return jnp.where(is_inside.reshape(is_inside.shape + (1,) * (new.ndim - is_inside.ndim)), new, old)
 
-        return BoxedState(jax.tree.map(kept, moved, state.inner), state.num_rejected + jnp.sum(~is_inside))
+        return BoxedState(
+            jax.tree.map(kept, moved, state.inner), state.num_rejected + jnp.sum(~is_inside, dtype=jnp.int32)
+        )
 
     def statistics(self, state: BoxedState) -> dict[str, Any]:
         return {"num_rejected": state.num_rejected, **self.inner.statistics(state.inner)}

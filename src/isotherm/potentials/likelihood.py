@@ -45,8 +45,8 @@ class LikelihoodPotential(Potential):
     model_state: Any = None
 
     def __post_init__(self):
-        lengths = [np.shape(leaf)[0] if np.ndim(leaf) else None for leaf in jax.tree.leaves(self.data)]
-        if not lengths or None in lengths or len(set(lengths)) > 1:
+        lengths = [np.shape(leaf)[0] if np.ndim(leaf) else -1 for leaf in jax.tree.leaves(self.data)]
+        if not lengths or -1 in lengths or len(set(lengths)) > 1:
             rule = "a pytree of arrays with one common leading axis"
             refuse("data", rule, f"leading axes {lengths}", "Give every leaf one row per example.")
         if lengths[0] == 0:
@@ -112,7 +112,7 @@ class LikelihoodPotential(Potential):
 
         example = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((size, *leaf.shape[1:]), leaf.dtype), data)
         dtype = jax.eval_shape(
-            lambda x, e: self._log_likelihoods(x, Batch(e, None, None), state)[0], position, example
+            lambda x, e: self._log_likelihoods(x, Batch(e, jnp.ones(size), num_data), state)[0], position, example
         ).dtype
         likelihood = lax.fori_loop(0, -(-num_data // size), add, jnp.zeros((), dtype))
         return self._prior_energy(position, dtype) - likelihood

@@ -42,7 +42,7 @@ class NoisyPotential(WrappedPotential):
     degrees: float | None = None
     is_shared: bool = False
 
-    is_exact = False  # pyright: ignore[reportAssignmentType]
+    is_exact = False  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
 
     def __post_init__(self):
         check_real("energy_scale", self.energy_scale, "Give a standard deviation.", minimum=0.0)

@@ -32,7 +32,10 @@ def to_arviz(run: Run, weighted: bool = False) -> Any:
         draws, energies = jax.tree.map(lambda leaf: _choose(leaf, chosen), (draws, energies))
         stats = {"energy": _chains(energies)}
     posterior = {"x" if name == "value" else name: _chains(leaf) for name, leaf in named_leaves(draws).items()}
-    return az.from_dict(posterior=posterior, sample_stats=stats)
+    with warnings.catch_warnings():
+        # ArviZ suspects swapped axes where there are more chains than draws; here the axes are known.
+        warnings.filterwarnings("ignore", "More chains")
+        return az.from_dict(posterior=posterior, sample_stats=stats)
 
 
 def import_arviz() -> Any:

@@ -111,9 +111,7 @@ def sample(
         write_arrays(folder / "start", position)
         # Written last: a folder with this file can be resumed.
         write_json(folder / "run.json", {"format": FORMAT, "config": config, "environment": environment()})
-    return drive(
-        program, settings, times, feed, carry, config, folder, checkpoints, checkpoint_every, progress, throw
-    )
+    return drive(program, settings, times, feed, carry, config, folder, checkpoints, checkpoint_every, progress, throw)
 
 
 def drive(

@@ -1,6 +1,6 @@
 """Work that is done at fixed multiples of the iteration, between blocks: measurements first, then refreshes.
 
-The order is that of ALGORITHMS R4 of the design: what a coupling measures is measured against the estimator's old state.
+What a coupling measures is measured against the old state of the estimator, before it is refreshed.
 """
 
 from typing import Any

@@ -25,7 +25,9 @@ def plot_trace(run: Run, coordinates: tuple[int, ...] = (0, 1), axes: Any = None
     return figure
 
 
-def plot_density(run: Run, coordinates: tuple[int, ...] = (0, 1), bins: int = 100, limits: Any = None, axes: Any = None) -> Any:
+def plot_density(
+    run: Run, coordinates: tuple[int, ...] = (0, 1), bins: int = 100, limits: Any = None, axes: Any = None
+) -> Any:
     """The weighted density of one coordinate, or of two. Returns Matplotlib's figure."""
     flat = _flat_coordinates(run)
     weights = normalised_weights(np.asarray(run.log_weights)).reshape(-1)

@@ -100,6 +100,7 @@ class Program:
     @functools.cached_property
     def measure(self) -> Callable[..., Carry]:
         """`measure(seed_key, feed, carry, iteration)`: periodic measurements for the coupling."""
+
         def measured(seed_key, feed, carry, iteration):
             return carry._replace(state=measure(self.parts, seed_key, feed, carry.state, iteration))
 
@@ -108,6 +109,7 @@ class Program:
     @functools.cached_property
     def refresh(self) -> Callable[..., Carry]:
         """`refresh(feed, carry)`: periodic work of the estimator."""
+
         def refreshed(feed, carry):
             return carry._replace(state=refresh(self.parts, feed, carry.state))
 
@@ -122,7 +124,8 @@ class Program:
             carry, records, count = self._chunk(keys, feed, carry, records, times, slot, target, start, stop)
             return stop, carry, records, slot + count
 
-        begin = (jnp.asarray(first, jnp.int32), carry, records, jnp.zeros((), jnp.int32))
+        first, last = (jnp.asarray(bound, jnp.int32) for bound in (first, last))
+        begin = (first, carry, records, jnp.zeros((), jnp.int32))
         _, carry, records, count = lax.while_loop(lambda loop: loop[0] < last, chunk, begin)
         return carry, records, count
 
@@ -207,7 +210,6 @@ class Program:
         recorded = self._recorded(state)
         kept, model_state = self._keep(state.position, state.model_state, recorded)
         return Records(kept, model_state, *self._keep_small(seen))
-
 
 
 def chunk_length(num_lanes: int, size: int) -> int:

@@ -92,7 +92,9 @@ def resume(
 def read_configuration(folder: pathlib.Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """The configuration of a run, and all of its `run.json`."""
     if not (folder / "run.json").exists():
-        remedy = "Give the folder that was passed as `out`. A start that was cut short before this file cannot be resumed."
+        remedy = (
+            "Give the folder that was passed as `out`. A start that was cut short before this file cannot be resumed."
+        )
         refuse("folder", "a folder of a run, with a run.json", str(folder), remedy)
     stored = read_json(folder / "run.json")
     if not isinstance(stored, dict) or stored.get("format") != FORMAT or "config" not in stored:

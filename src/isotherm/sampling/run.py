@@ -12,7 +12,6 @@ from isotherm.errors import refuse
 from isotherm.sampling import estimates
 from isotherm.sampling.store import FORMAT, read_json, read_records, write_arrays, write_json
 
-
 _TOTALS = ("num_steps", "seconds", "compile_seconds")
 
 
@@ -69,7 +68,9 @@ class Run:
         """A run from its records; those past the end of a run that stopped early are left out."""
         count = int(np.searchsorted(times, num_steps))
         if count == 0:
-            refuse("burn_in", "shorter than the run", f"no draw in {num_steps} iterations", "Every chain diverged early.")
+            refuse(
+                "burn_in", "shorter than the run", f"no draw in {num_steps} iterations", "Every chain diverged early."
+            )
         if count < len(times):
             arrays = jax.tree.map(lambda leaf: leaf[:, :, :count], arrays)
         return cls(

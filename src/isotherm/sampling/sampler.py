@@ -105,7 +105,8 @@ class Sampler:
 
     def step(self, key: Array, state: LoopState, batch: Any = None) -> tuple[LoopState, Info]:
         """One iteration. `batch` holds the examples of this step, common to the chains; with an estimator that needs several
-        batches, a tuple of them."""
+        batches, a tuple of them.
+        """
         parts = self.parts(state.potential)
         words = jax.random.key_data(key) if jnp.issubdtype(key.dtype, jax.dtypes.prng_key) else key
         inputs = self._inputs(parts, words, state, batch)

@@ -58,7 +58,9 @@ class Settings:
             times = sampler.window.select(times)
         if len(times) == 0:
             rule = "such that some iteration is collected"
-            got = f"burn_in={self.burn_in}, thinning={self.thinning}, num_steps={self.num_steps}, window={sampler.window}"
+            got = (
+                f"burn_in={self.burn_in}, thinning={self.thinning}, num_steps={self.num_steps}, window={sampler.window}"
+            )
             refuse("thinning", rule, got, "Lower `burn_in` or `thinning`, or take more steps.")
         return times
 
@@ -68,7 +70,12 @@ class Settings:
 
 
 def build_program(
-    potential: Potential, sampler: Sampler, settings: Settings, position: Any, collect: Callable[[Any], Any], num_records: int
+    potential: Potential,
+    sampler: Sampler,
+    settings: Settings,
+    position: Any,
+    collect: Callable[[Any], Any],
+    num_records: int,
 ) -> Program:
     """The program of a run; the same one for runs that differ only in length, seed, burn-in or start."""
     one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[2:], leaf.dtype), position)

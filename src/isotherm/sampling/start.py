@@ -47,7 +47,7 @@ def start_positions(init: Any, seed_key: Array, num_runs: int, num_chains: int, 
     position = _as_arrays(init)
     if kernel.is_stack:
         lengths = {leaf.shape[:1] for leaf in jax.tree.leaves(position)}
-        size = (getattr(kernel, "inner", kernel).num_particles,)
+        size = (kernel.num_particles,)
         if lengths != {size}:
             rule = f"a stack of particles, leading axis {size[0]}, or a function of a key"
             refuse("init", rule, f"leading axes {sorted(lengths)}", "Particles that start together stay together.")
@@ -57,9 +57,9 @@ def start_positions(init: Any, seed_key: Array, num_runs: int, num_chains: int, 
 
 def _from_key(init: Any, words: Array, kernel: Kernel) -> Any:
     key = jax.random.wrap_key_data(words, impl="threefry2x32")
-    if not kernel.is_stack:
+    if kernel.num_particles is None:
         return init(key)
-    return jax.vmap(init)(jax.random.split(key, getattr(kernel, "inner", kernel).num_particles))
+    return jax.vmap(init)(jax.random.split(key, kernel.num_particles))
 
 
 def _as_arrays(position: Any) -> Any:
@@ -68,8 +68,6 @@ def _as_arrays(position: Any) -> Any:
     if not leaves or not all(jnp.issubdtype(jnp.result_type(leaf), jnp.floating) for leaf in leaves):
         remedy = "Positions move by real amounts: use 0.0 instead of 0, or .astype(float)."
         refuse("init", "a position of floating-point numbers", f"types {sorted(kinds)}", remedy)
-    if not any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
-        for leaf in leaves:
-            if not np.all(np.isfinite(np.asarray(leaf))):
-                refuse("init", "finite", "NaN or an infinity", "Start where the energy is defined.")
+    if not all(np.all(np.isfinite(np.asarray(leaf))) for leaf in leaves):
+        refuse("init", "finite", "NaN or an infinity", "Start where the energy is defined.")
     return jax.tree.map(jnp.asarray, position)

@@ -5,7 +5,6 @@ read with TensorStore. Axes are (run, chain, draw, ...) everywhere.
 """
 
 import json
-import os
 import pathlib
 from typing import Any
 
@@ -40,7 +39,8 @@ class StoredArray:
         if any(isinstance(span, range) and span.step < 0 for span in spans):
             return np.asarray(self)[index]
         fixed = tuple(
-            slice(span.start, max(span.stop, span.start), span.step) if isinstance(span, range) else span for span in spans
+            slice(span.start, max(span.stop, span.start), span.step) if isinstance(span, range) else span
+            for span in spans
         )
         return np.asarray(self._handle[fixed].read().result())
 
@@ -161,7 +161,7 @@ def write_json(path: pathlib.Path, value: Any) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     scratch = path.with_suffix(".partial")
     scratch.write_text(json.dumps(value, indent=1, allow_nan=True))
-    os.replace(scratch, path)
+    scratch.replace(path)
 
 
 def read_json(path: pathlib.Path) -> Any:
@@ -169,7 +169,9 @@ def read_json(path: pathlib.Path) -> Any:
     try:
         return json.loads(path.read_text())
     except (OSError, ValueError) as error:
-        refuse("folder", "a folder that isotherm wrote", f"no readable {path}", f"{type(error).__name__}: check the path.")
+        refuse(
+            "folder", "a folder that isotherm wrote", f"no readable {path}", f"{type(error).__name__}: check the path."
+        )
 
 
 def _zarr_type(dtype: Any) -> str:

@@ -52,9 +52,7 @@ def draw_noise(parts: Parts, keys: Keys, iterations: Array, position: Any) -> tu
     if parts.kernel.needs_curvature:
         probe = per_chain(lambda key: jax.tree.map(jnp.sign, normals_like(key, iterations, one)), keys.probe)
     number = parts.estimator.num_batches
-    noises = draw_potential_noises(
-        parts.potential, keys.potential_shared, keys.potential, iterations, one, number
-    )
+    noises = draw_potential_noises(parts.potential, keys.potential_shared, keys.potential, iterations, one, number)
     coupling = jax.vmap(lambda key: parts.coupling.draw(key, iterations, num_chains), out_axes=1)(keys.coupling)
     return noise, probe, noises, coupling
 

@@ -73,7 +73,7 @@ def keep_book(book: Book, energy: Array, position: Any, first: Array, count: Arr
     is_valid = (jnp.arange(energy.shape[0]) < count)[:, None, None]
     is_finite = jnp.isfinite(energy)
     considered = jnp.where(is_valid & is_finite, energy, jnp.inf)
-    where = jnp.argmin(considered, axis=0)
+    where = jnp.argmin(considered, axis=0).astype(jnp.int32)
     lowest = jnp.min(considered, axis=0)
     is_better = lowest < book.best_energy
 
@@ -116,5 +116,5 @@ def choose_chains(tree: Any, recorded: Array | None) -> Any:
 
 
 def _first(known: Array, happened: Array, first: Array) -> Array:
-    index = jnp.argmax(happened, axis=0)
+    index = jnp.argmax(happened, axis=0).astype(jnp.int32)
     return jnp.where((known < 0) & jnp.any(happened, axis=0), first + index, known)

@@ -14,14 +14,14 @@ from isotherm.targets.target import Target
 
 
 def modes25_energy(position: Any) -> Array:
-    """0.2 |x|^2 - 2 (cos 2 pi x_1 + cos 2 pi x_2), plus |x|^2 - 20 where that is positive (ALGORITHMS 3.5)."""
+    """0.2 |x|^2 - 2 (cos 2 pi x_1 + cos 2 pi x_2), plus |x|^2 - 20 where that is positive."""
     square = jnp.sum(position**2)
     wells = 0.2 * square - 2.0 * jnp.sum(jnp.cos(2 * jnp.pi * position))
     return wells + jnp.maximum(square - 20.0, 0.0)
 
 
 def modes9_energy(position: Any) -> Array:
-    """(|x|^2 / 10 - cos 1.2 pi x_1 - cos 1.2 pi x_2) / 0.3, plus |x|^2 - 7 where that is positive (ALGORITHMS 3.8)."""
+    """(|x|^2 / 10 - cos 1.2 pi x_1 - cos 1.2 pi x_2) / 0.3, plus |x|^2 - 7 where that is positive."""
     square = jnp.sum(position**2)
     wells = (square / 10.0 - jnp.sum(jnp.cos(1.2 * jnp.pi * position))) / 0.3
     return wells + jnp.maximum(square - 7.0, 0.0)

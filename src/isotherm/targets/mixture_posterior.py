@@ -1,4 +1,4 @@
-"""The posterior of a Gaussian mixture with a symmetric twin, from data (ALGORITHMS 3.3)."""
+"""The posterior of a Gaussian mixture with a symmetric twin, from data."""
 
 import math
 from typing import Any
@@ -16,14 +16,18 @@ _DEVIATION = 5.0
 
 
 def mixture_log_likelihood(position: Any, examples: Array) -> Array:
-    """log of 0.5 N(b, 25) + 0.5 N(20 - b, 25) at each example; b is position[0]."""
+    """Log of 0.5 N(b, 25) + 0.5 N(20 - b, 25) at each example; b is position[0]."""
     first = -0.5 * ((examples - position[0]) / _DEVIATION) ** 2
     second = -0.5 * ((examples - (_MIRROR - position[0])) / _DEVIATION) ** 2
     return jnp.logaddexp(first, second) - math.log(2 * _DEVIATION * math.sqrt(2 * math.pi))
 
 
 def mixture_posterior(
-    num_data: int = 100_000, batch_size: int | None = 1_000, truth: float = -5.0, seed: int = 0, batching: str = "epochs"
+    num_data: int = 100_000,
+    batch_size: int | None = 1_000,
+    truth: float = -5.0,
+    seed: int = 0,
+    batching: str = "epochs",
 ) -> Target:
     """Data of a mixture with centres b and 20 - b, and the posterior of b under a flat prior: modes at b and 20 - b."""
     rng = np.random.default_rng(seed)

@@ -39,7 +39,7 @@ def mixture(name: str, weights: tuple[float, ...], means: tuple[float, ...], dev
 
 
 def resgld_mixtures() -> tuple[Target, Target, Target]:
-    """The three mixtures of the thesis' study of swap corrections (ALGORITHMS 3.1)."""
+    """The three mixtures of the thesis' study of swap corrections."""
     return (
         mixture("U1", (0.4, 0.6), (-3.0, 2.0), (0.7, 0.5)),
         mixture("U2", (0.4, 0.6), (-4.0, 3.0), (0.7, 0.5)),
@@ -48,10 +48,10 @@ def resgld_mixtures() -> tuple[Target, Target, Target]:
 
 
 def csgld_mixture() -> Target:
-    """0.4 N(-6, 1) + 0.6 N(4, 1), of the thesis' study of CSGLD (ALGORITHMS 3.7)."""
+    """0.4 N(-6, 1) + 0.6 N(4, 1), of the thesis' study of CSGLD."""
     return mixture("csgld", (0.4, 0.6), (-6.0, 4.0), (1.0, 1.0))
 
 
 def awsgld_mixture() -> Target:
-    """0.4 N(-2, 1) + 0.6 N(1, 1), of the thesis' study of AWSGLD (ALGORITHMS 3.15)."""
+    """0.4 N(-2, 1) + 0.6 N(1, 1), of the thesis' study of AWSGLD."""
     return mixture("awsgld", (0.4, 0.6), (-2.0, 1.0), (1.0, 1.0))

@@ -1,0 +1,127 @@
+"""The command line as a user meets it."""
+
+import json
+
+import numpy as np
+import pytest
+
+import isotherm as iso
+from isotherm.cli import main
+from isotherm.samplers import METHODS
+
+FILE = """
+import jax.numpy as jnp
+
+def energy(x):
+    return 0.5 * jnp.sum((x - 1.0) ** 2)
+
+def broken(x):
+    return x.nonsense
+
+number = 3
+"""
+
+
+@pytest.fixture
+def user_file(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(FILE)
+    return path
+
+
+def arguments(user_file, out, **options):
+    given = {"method": "sgld", "num-steps": "200", "step-size": "0.1", "thinning": "10", **options}
+    flags = [part for name, value in given.items() for part in (f"--{name}", *value.split())]
+    return ["sample", f"{user_file}:energy", "--out", str(out), "--init", "0", "0", *flags]
+
+
+def refused(capsys, *command):
+    with pytest.raises(SystemExit) as stop:
+        main([str(part) for part in command])
+    assert stop.value.code == 2
+    return " ".join(capsys.readouterr().err.split())
+
+
+def test_list_prints_names(capsys):
+    main(["list", "--json"])
+    assert json.loads(capsys.readouterr().out) == {"methods": list(METHODS), "experiments": []}
+    main(["list"])
+    assert "sghmc" in capsys.readouterr().out
+
+
+def test_sample_and_resume(user_file, tmp_path, capsys):
+    main(arguments(user_file, tmp_path / "run", **{"num-chains": "2", "set": "box=(-3.0,3.0)", "temperature": "0.5"}))
+    assert "x[0]" in capsys.readouterr().out
+    assert {"trace.png", "density.png", "energy.png", "run.json"} <= {
+        path.name for path in (tmp_path / "run").iterdir()
+    }
+    main(["resume", str(tmp_path / "run"), "--num-steps", "400"])
+    main(
+        arguments(
+            user_file,
+            tmp_path / "long",
+            **{"num-steps": "400", "num-chains": "2", "set": "box=(-3.0,3.0)", "temperature": "0.5"},
+        )
+    )
+    one, other = iso.load(tmp_path / "run"), iso.load(tmp_path / "long")
+    np.testing.assert_array_equal(one.draws[:], other.draws[:])
+    assert one.draws.shape == (1, 2, 40, 2)
+
+
+def test_every_method_runs(user_file, tmp_path):
+    more = {"cycsgld": "cycle_length=20", "cycsghmc": "cycle_length=20"}
+    for name in METHODS:
+        options = {"method": name, "num-steps": "40", "spread": "1", "thinning": "1"}
+        if name in more:
+            options["set"] = more[name]
+        main(arguments(user_file, tmp_path / name, **options))
+
+
+def test_what_does_not_exist_or_run_is_refused(user_file, tmp_path, capsys):
+    out = ["--method", "sgld", "--num-steps", "10", "--step-size", "0.1", "--init", "0", "--out", str(tmp_path / "x")]
+    cases = {
+        f"{user_file}:missing": "`potential` must be a name in mine.py; got 'missing'. The file has: broken, energy",
+        "nothing.py:energy": "`potential` must be in a file that exists",
+        "mine.txt": "`potential` must be of the form FILE.py:NAME",
+        f"{user_file}:broken": "`energy` must be a function that runs at the start",
+        f"{user_file}:number": "`potential` must be a potential or an energy function; got 3",
+    }
+    for reference, message in cases.items():
+        assert message in refused(capsys, "sample", reference, *out)
+    user_file.write_text("1 / 0")
+    assert "which raised ZeroDivisionError" in refused(capsys, "sample", f"{user_file}:energy", *out)
+    assert not (tmp_path / "x" / "run.json").exists()
+
+
+def test_wrong_options_are_refused(user_file, tmp_path, capsys):
+    out = tmp_path / "x"
+    cases = [
+        ({"method": "magic"}, "`method` must be one of sgd, msgd"),
+        (
+            {"set": "colour=3"},
+            "`--set colour` must be an option of sgld; got 'colour'. It takes: step_size, temperature, box.",
+        ),
+        ({"set": "box"}, "`--set` must be of the form NAME=VALUE"),
+        ({"set": "box=__import__('os')"}, "`--set box` must be a literal"),
+        ({"method": "cycsgld"}, "`method` must be given cycle_length; got cycsgld. Add --set cycle_length=VALUE."),
+        ({"method": "svgd"}, "`spread` must be above 0 for a method of many particles"),
+        ({"step-size": "-1"}, "`step_size` must be a finite real number above 0"),
+    ]
+    for options, message in cases:
+        assert message in refused(capsys, *arguments(user_file, out, **options))
+
+
+def test_resume_refuses_what_it_cannot_trust(user_file, tmp_path, capsys):
+    assert "`folder` must be a folder of a run" in refused(capsys, "resume", tmp_path)
+    iso.sample(
+        lambda x: (x**2).sum(), iso.sgld(step_size=0.1), num_steps=5, init=np.zeros(2, np.float32), out=tmp_path / "p"
+    )
+    assert "It was started in Python: use iso.resume" in refused(capsys, "resume", tmp_path / "p")
+    main(arguments(user_file, tmp_path / "run"))
+    user_file.write_text(FILE + "\n# changed\n")
+    assert "The file has changed since the run was started" in refused(capsys, "resume", tmp_path / "run")
+
+
+def test_bench_says_what_is_missing(monkeypatch, capsys):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert "Run: pip install" in refused(capsys, "bench", "--peers")

@@ -1,0 +1,63 @@
+"""A folder may import only from those above it."""
+
+import ast
+import pathlib
+
+SOURCE = pathlib.Path(__file__).parents[2] / "src" / "isotherm"
+ORDER = [
+    "errors",
+    "randomness",
+    "schedules",
+    "potentials",
+    "estimators",
+    "kernels",
+    "coupling",
+    "targets",
+    "sampling",
+    "samplers",
+    "userfile",
+    "experiments",
+    "bench",
+    "cli",
+]
+
+
+def imports(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("isotherm."):
+            yield (node.module or "").split(".")[1]
+        if isinstance(node, ast.Import):
+            yield from (name.name.split(".")[1] for name in node.names if name.name.startswith("isotherm."))
+
+
+def part_of(path):
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def violations(files):
+    return [
+        (str(path.relative_to(SOURCE)), name)
+        for path in files
+        for name in imports(path)
+        if ORDER.index(name) > ORDER.index(part_of(path))
+    ]
+
+
+def test_folders_import_only_from_above():
+    files = [path for path in SOURCE.rglob("*.py") if path.name != "__init__.py" or path.parent != SOURCE]
+    assert {part_of(path) for path in files} == set(ORDER)
+    assert violations(files) == []
+
+
+def test_a_wrong_import_would_be_seen(tmp_path, monkeypatch):
+    wrong = SOURCE / "kernels" / "wrong_import_for_a_test.py"
+    try:
+        wrong.write_text("from isotherm.sampling import sample\n")
+        assert violations([wrong]) == [("kernels/wrong_import_for_a_test.py", "sampling")]
+    finally:
+        wrong.unlink()
+
+
+def test_files_are_short():
+    long = {path.name: count for path in SOURCE.rglob("*.py") if (count := len(path.read_text().splitlines())) > 300}
+    assert long == {}

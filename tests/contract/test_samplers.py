@@ -1,0 +1,111 @@
+"""Every sampler through one table: shapes, types, jit and eager, positions of any structure."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import isotherm as iso
+from isotherm.samplers import METHODS
+
+OPTIONS = {
+    "sgd": {},
+    "msgd": {},
+    "sgld": {},
+    "psgld": {"curvature_correction": True},
+    "sghmc": {},
+    "cycsgld": {"cycle_length": 10, "sampling_from": 0.5},
+    "cycsghmc": {"cycle_length": 10, "sampling_from": 0.5},
+    "svgd": {"num_particles": 6},
+}
+CASES = [pytest.param(METHODS[name](0.05, **options), id=name) for name, options in OPTIONS.items()]
+
+
+def energy(x):
+    return 0.5 * sum(jnp.sum((leaf - 1.0) ** 2) for leaf in jax.tree.leaves(x))
+
+
+def nested(key):
+    first, second = jax.random.split(key)
+    return {"a": jax.random.normal(first, (2, 3)), "b": [jax.random.normal(second, ()), jnp.zeros((1,))]}
+
+
+def test_the_table_has_every_method():
+    assert set(OPTIONS) == set(METHODS)
+    assert all(METHODS[name](0.05, **options).name == name for name, options in OPTIONS.items())
+    assert all(hasattr(iso, name) for name in METHODS)
+
+
+@pytest.mark.parametrize("sampler", CASES)
+def test_shapes_of_a_nested_position(sampler):
+    run = iso.sample(energy, sampler, num_steps=20, num_chains=2, num_runs=3, init=nested)
+    chains = 12 if sampler.name == "svgd" else 2
+    count = run.num_draws
+    assert run.draws["a"].shape == (3, chains, count, 2, 3)
+    assert run.draws["b"][0].shape == (3, chains, count)
+    assert run.energies.shape == run.log_weights.shape == (3, chains, count)
+    assert run.draws["a"].dtype == np.float32
+    assert count == (10 if sampler.name.startswith("cyc") else 20)
+    np.testing.assert_array_equal(run.stats["diverged_at"], -1)
+
+
+@pytest.mark.parametrize("sampler", CASES)
+def test_energies_are_those_of_the_draws(sampler):
+    run = iso.sample(energy, sampler, num_steps=20, num_chains=2, init=nested)
+    expected = jax.vmap(jax.vmap(jax.vmap(energy)))(run.draws)
+    np.testing.assert_allclose(run.energies, expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("sampler", CASES)
+def test_double_precision_is_kept(sampler):
+    with jax.enable_x64(True):
+        run = iso.sample(energy, sampler, num_steps=12, init=lambda key: jax.random.normal(key, (3,), jnp.float64))
+    assert run.draws.dtype == np.float64
+    assert np.isfinite(run.draws).all()
+
+
+@pytest.mark.parametrize("sampler", CASES)
+def test_a_step_by_hand_is_the_same_compiled_and_eager(sampler):
+    start = jnp.ones((6, 2)) * jnp.arange(6)[:, None] if sampler.name == "svgd" else jnp.ones(2)
+    state = sampler.init(energy, start, num_chains=3)
+    key = jax.random.key(1)
+    eager, info = sampler.step(key, state)
+    compiled, info_compiled = jax.jit(sampler.step)(key, state)
+    np.testing.assert_allclose(eager.position, compiled.position, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(info.energy, info_compiled.energy, rtol=1e-5)
+    assert info.energy.shape == (3,)
+    assert int(eager.iteration) == 1
+
+
+def test_a_loop_by_hand_takes_batches_and_follows_the_law():
+    data = np.arange(10.0, dtype=np.float32)
+    potential = iso.from_likelihood(lambda m, x: -0.5 * (x - m) ** 2, None, data, batch_size=4)
+    sampler = iso.sgd(step_size=0.05)
+    state = sampler.init(potential, jnp.array(0.0))
+    state, info = jax.jit(sampler.step)(jax.random.key(0), state, data[:4])
+    # U = (10 / 4) * sum of (x - m)^2 / 2, so the gradient at 0 is -(10 / 4) * 6.
+    assert float(info.energy[0]) == pytest.approx(2.5 * 0.5 * 14.0)
+    assert float(state.position[0]) == pytest.approx(0.05 * 15.0)
+
+
+def test_steps_by_hand_use_each_key_for_one_thing():
+    sampler = iso.sgld(step_size=0.5)
+    state = sampler.init(lambda x: 0.0 * jnp.sum(x), jnp.zeros(1000), num_chains=4)
+    state, _ = sampler.step(jax.random.key(3), state)
+    # Of 23 bits, so that a few of 4000 numbers coincide; a stream used twice would leave 3000 at most.
+    assert len(np.unique(np.asarray(state.position))) > 3_980
+
+
+def test_one_program_for_a_whole_run():
+    calls = []
+
+    def counted(x):
+        calls.append(1)
+        return jnp.sum(x**2)
+
+    sampler = iso.sgld(step_size=0.1)
+    iso.sample(counted, sampler, num_steps=500, block_length=7, init=jnp.ones(2))
+    traced = len(calls)
+    iso.sample(counted, sampler, num_steps=450, seed=3, burn_in=10, block_length=9, init=jnp.zeros(2))
+    # Everything was traced for the first run; only the check of the start looks at the function again.
+    assert len(calls) - traced <= 1

@@ -1,0 +1,122 @@
+"""Kernels step by step against NumPy."""
+
+import jax.numpy as jnp
+import numpy as np
+
+import isotherm as iso
+from isotherm.estimators.estimator import Curvature
+from isotherm.kernels import PSGLD, SGHMC, MomentumSGD, Move, Stein, within
+from isotherm.kernels.kernel import Kernel
+
+RNG = np.random.default_rng(0)
+STEPS = 50
+GRADIENTS, NOISE = RNG.standard_normal((2, STEPS, 3)).astype(np.float32)
+
+
+def move(step_size, temperature, momentum_scale=1.0):
+    return Move(*(jnp.asarray(value, jnp.float32) for value in (step_size, temperature, 1.0, momentum_scale)))
+
+
+def trajectory(kernel: Kernel, step_sizes, temperature, curvatures=None):
+    state = kernel.init(jnp.ones(3))
+    for k in range(STEPS):
+        curvature = None if curvatures is None else Curvature(*(jnp.asarray(part) for part in curvatures[k]))
+        state = kernel.step(
+            state, jnp.asarray(GRADIENTS[k]), jnp.asarray(NOISE[k]), move(step_sizes[k], temperature), curvature
+        )
+    return np.asarray(state.position)
+
+
+def test_psgld_adapts_as_in_numpy():
+    step, temperature, decay, small, scale = 0.01, 1.7, 0.9, 0.05, 0.2
+    for corrected in (False, True):
+        probes = np.sign(RNG.standard_normal((STEPS, 3))).astype(np.float32)
+        products = RNG.standard_normal((STEPS, 3)).astype(np.float32)
+        x, v = np.ones(3), np.ones(3)
+        for k in range(STEPS):
+            g = GRADIENTS[k]
+            v = decay * v + (1 - decay) * (scale * g) ** 2
+            precondition = 1 / (small + np.sqrt(v))
+            gamma = 0.0
+            if corrected:
+                slope = 2 * (1 - decay) * scale**2 * g * probes[k] * products[k]
+                gamma = -(precondition**2) / (2 * np.sqrt(v)) * slope
+            x = x - step * precondition * g + step * temperature * gamma
+            x = x + np.sqrt(2 * step * temperature * precondition) * NOISE[k]
+        kernel = PSGLD(decay, small, scale, corrected)
+        curvatures = list(zip(probes, products, strict=True)) if corrected else None
+        np.testing.assert_allclose(trajectory(kernel, [step] * STEPS, temperature, curvatures), x, rtol=2e-4)
+
+
+def test_sghmc_and_its_limit_as_in_numpy():
+    steps = 0.02 / (1 + np.arange(STEPS))
+    for temperature, kernel in ((0.6, SGHMC(0.2, gradient_variance=3.0)), (0.0, MomentumSGD(0.2))):
+        x, v = np.ones(3), np.zeros(3)
+        for k, step in enumerate(steps):
+            injected = 0.2 - 0.5 * 3.0 * step
+            v = 0.8 * v - step * GRADIENTS[k] + np.sqrt(2 * step * injected * temperature) * NOISE[k]
+            x = x + v
+        np.testing.assert_allclose(trajectory(kernel, steps, temperature), x, rtol=1e-4)
+
+
+def test_momentum_is_rescaled_before_it_is_used():
+    kernel = SGHMC(0.2)
+    state = kernel.init(jnp.zeros(3))._replace(momentum=jnp.ones(3))
+    moved = kernel.step(state, jnp.zeros(3), jnp.zeros(3), move(0.1, 1.0, momentum_scale=3.0))
+    np.testing.assert_allclose(moved.momentum, 0.8 * 3.0, rtol=1e-6)
+
+
+def test_stein_is_the_double_sum_of_its_formula():
+    size, step, temperature = 7, 0.1, 1.7
+    x, g = RNG.standard_normal((2, size, 3))
+    squared = ((x[:, None] - x[None]) ** 2).sum(-1)
+    width = np.median(squared) / np.log(size + 1)
+    expected = np.zeros_like(x)
+    for i in range(size):
+        for j in range(size):
+            weight = np.exp(-squared[j, i] / width)
+            expected[i] += -weight * g[j] + temperature * weight * 2 / width * (x[i] - x[j])
+    kernel = Stein(size)
+    state = kernel.step(kernel.init(jnp.asarray(x)), jnp.asarray(g), None, move(step, temperature))
+    np.testing.assert_allclose(state.position, x + step * expected / size, rtol=1e-4, atol=1e-5)
+
+
+def test_svgd_spreads_over_a_gaussian():
+    sampler = iso.svgd(step_size=1.0, num_particles=100, temperature=1.7)
+    run = iso.sample(
+        lambda x: 0.5 * jnp.sum((x - 2.0) ** 2),
+        sampler,
+        num_steps=2_000,
+        burn_in=1_999,
+        init=lambda key: jnp.sin(key_normal(key)),
+    )
+    particles = run.draws[0, :, 0]
+    np.testing.assert_allclose(particles.mean(axis=0), 2.0, atol=0.05)
+    np.testing.assert_allclose(particles.var(axis=0), 1.7, rtol=0.15)
+
+
+def key_normal(key):
+    import jax
+
+    return jax.random.normal(key, (2,))
+
+
+def test_a_box_rejects_and_counts():
+    run = iso.sample(
+        lambda x: 0.0 * jnp.sum(x),
+        iso.sgld(step_size=0.1, box=(-1.0, 1.0)),
+        num_steps=500,
+        num_chains=2,
+        init=jnp.zeros(2),
+    )
+    assert np.abs(run.draws).max() <= 1.0
+    stayed = (np.diff(run.draws, axis=2) == 0).all(axis=-1).sum(axis=-1)
+    last = run.stats["num_rejected"] - stayed
+    assert ((last == 0) | (last == 1)).all()  # The last move has no draw after it.
+    assert run.stats["num_rejected"].min() > 10
+    kernel = within(SGHMC(), (np.array([-1.0, -2.0]), np.array([1.0, 2.0])))
+    state = kernel.step(kernel.init(jnp.zeros(2)), jnp.array([0.0, 15.0]), jnp.zeros(2), move(0.1, 1.0))
+    np.testing.assert_allclose(state.position, [0.0, -1.5])
+    state = kernel.step(kernel.init(jnp.zeros(2)), jnp.array([jnp.nan, 0.0]), jnp.zeros(2), move(0.1, 1.0))
+    np.testing.assert_array_equal(state.position, [0.0, 0.0])
+    assert within(SGHMC(), None).__class__ is SGHMC
