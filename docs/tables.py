@@ -2,7 +2,6 @@
 
 import json
 import pathlib
-import re
 import sys
 from typing import Any
 
@@ -46,8 +45,9 @@ TABLES = {"demo": demo_table, "bench": bench_table}
 def rendered(text: str) -> str:
     """The README with every table made anew between its marks."""
     for name, table in TABLES.items():
-        pattern = rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)"
-        text = re.sub(pattern, lambda match, made=table(): f"{match[1]}{made}\n{match[2]}", text, flags=re.DOTALL)
+        begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
+        before, _, rest = text.partition(begin)
+        text = f"{before}{begin}{table()}\n{end}{rest.partition(end)[2]}"
     return text
 
 

@@ -52,7 +52,7 @@ def make_data() -> tuple[np.ndarray, np.ndarray]:
     return inputs, rng.integers(_SIZES[-1], size=_NUM_DATA).astype(np.int32)
 
 
-def overhead_rows(num_steps: int = 400) -> list[Measurement]:
+def overhead_rows(num_steps: int = 1_000) -> list[Measurement]:
     """Steps per second of `iso.sample` beside scans written by hand: with JAX's random numbers, and with the same ones."""
     data, start = make_data(), init_weights(jax.random.key(0))
     potential = from_likelihood(log_likelihood, log_prior, data, batch_size=_BATCH, batching="replacement")

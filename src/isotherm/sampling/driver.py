@@ -149,7 +149,7 @@ def drive(
             carry, records, count = program.advance(seed_key, feed, carry, records, upcoming, target, iteration, last)
             count = int(count)
             seconds = time.perf_counter() - tick
-            energy = float(jnp.min(carry.book.best_energy))
+            energy = float(np.min(np.asarray(carry.book.best_energy)))
             if count:
                 kept = _on_host(records, count, program.parts.kernel.is_stack)
                 sink.write(num_done, kept)

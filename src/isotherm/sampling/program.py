@@ -155,7 +155,10 @@ class Program:
 
         example = jax.eval_shape(lambda s: self._example_seen(keys, feed, s, draws), state)
         trace = jax.tree.map(lambda leaf: jnp.zeros((self.chunk, *leaf.shape), leaf.dtype), example)
-        state, trace = lax.fori_loop(0, stop - start, body, (state, trace))
+        if self.chunk == 1:
+            state, trace = body(0, (state, trace))
+        else:
+            state, trace = lax.fori_loop(0, stop - start, body, (state, trace))
 
         visited = jax.tree.map(lambda leaf: leaf[None], before) if self.chunk == 1 else trace.position
         book = keep_book(book, trace.energy, visited, start, stop - start, target)
