@@ -40,7 +40,7 @@ def sgld_rows(num_chains: int, num_steps: int) -> list[Measurement]:
 
 
 def _blackjax(num_chains: int, num_steps: int, thinning: int | None) -> Callable[[], Any]:
-    import blackjax
+    import blackjax  # pyright: ignore[reportMissingImports]
 
     kernel: Any = blackjax.sgld(lambda x, _: -jax.grad(plane_energy)(x))
 
