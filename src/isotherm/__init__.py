@@ -8,10 +8,29 @@ Conventions: U(x) = -log prior(x) - (N/n) * sum of log likelihoods, density exp(
 draw, ...).
 """
 
-from isotherm import potentials, schedules
+from isotherm import exchange, potentials, schedules
 from isotherm.errors import DivergenceError, DivergenceWarning
 from isotherm.potentials import Potential, from_energy, from_likelihood, from_log_density, with_noise
-from isotherm.samplers import cycsghmc, cycsgld, msgd, psgld, sgd, sghmc, sgld, svgd
+from isotherm.samplers import (
+    cvr_resghmc,
+    cycsghmc,
+    cycsgld,
+    deo_sgd,
+    deo_star_msgd,
+    deo_star_psgd,
+    deo_star_sgd,
+    msgd,
+    naive_resgld,
+    psgld,
+    resghmc,
+    resgld,
+    sgd,
+    sghmc,
+    sgld,
+    svgd,
+    vr_resghmc,
+    vr_resgld,
+)
 from isotherm.sampling import Run, Sampler, load, per_chain, resume, sample
 
 __version__ = "0.1.0"
@@ -22,16 +41,25 @@ __all__ = [
     "Potential",
     "Run",
     "Sampler",
+    "cvr_resghmc",
     "cycsghmc",
     "cycsgld",
+    "deo_sgd",
+    "deo_star_msgd",
+    "deo_star_psgd",
+    "deo_star_sgd",
+    "exchange",
     "from_energy",
     "from_likelihood",
     "from_log_density",
     "load",
     "msgd",
+    "naive_resgld",
     "per_chain",
     "potentials",
     "psgld",
+    "resghmc",
+    "resgld",
     "resume",
     "sample",
     "schedules",
@@ -39,5 +67,7 @@ __all__ = [
     "sghmc",
     "sgld",
     "svgd",
+    "vr_resghmc",
+    "vr_resgld",
     "with_noise",
 ]

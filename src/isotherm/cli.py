@@ -65,14 +65,14 @@ class Sample:
     """A new folder for draws, checkpoints and pictures."""
     num_steps: int
     """Iterations."""
-    step_size: float
-    """Step size of the method."""
     init: tuple[float, ...]
     """Coordinates of the start, such as --init 0 0."""
+    step_size: float | None = None
+    """Step size of the method; for a ladder of several, use --set "step_size=(0.003, 0.6)"."""
     temperature: float | None = None
     """Temperature; by default the method's."""
-    num_chains: int = 1
-    """Chains."""
+    num_chains: int | None = None
+    """Chains; by default what the method needs, or 1."""
     num_runs: int = 1
     """Independent repeats."""
     seed: int = 0
@@ -91,9 +91,8 @@ class Sample:
         from isotherm.sampling import sample
         from isotherm.userfile import build_sampler, load_potential, parse_options
 
-        options = {"step_size": self.step_size, **parse_options(self.set)}
-        if self.temperature is not None:
-            options["temperature"] = self.temperature
+        given = {"step_size": self.step_size, "temperature": self.temperature}
+        options = {name: value for name, value in given.items() if value is not None} | parse_options(self.set)
         sampler = build_sampler(self.method, options)
         potential, source = load_potential(self.potential)
         run = sample(

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from isotherm.kernels.kernel import Move
+from isotherm.potentials.potential import Potential
 
 
 class Readings(NamedTuple):
@@ -22,6 +23,7 @@ class Readings(NamedTuple):
         step_size: the scheduled step size of this iteration, a scalar.
         temperature: the scheduled temperature of this iteration, a scalar.
         iteration: k.
+        fresh_energies: further energies of every chain on batches of their own, shape (num_fresh, P), for couplings that ask.
     """
 
     energies: Array
@@ -30,20 +32,28 @@ class Readings(NamedTuple):
     step_size: Array
     temperature: Array
     iteration: Array
+    fresh_energies: Array | None = None
 
 
 class Coupling:
     """Base of all couplings; its defaults are those of one that neither weighs, nor swaps, nor measures.
 
     Attributes:
+        num_chains: the number of chains that it needs; None takes any.
         is_weighted: whether draws carry log weights other than zero.
         measure_every: iterations between two calls of `calibrate`; None never. Iteration 0 is one of the multiples.
         num_measured: energies per chain that `calibrate` is given, each on a further batch common to the chains.
+        num_fresh: further energies per chain that `update` needs in every iteration, each on a batch of its own.
     """
 
+    num_chains: int | None = None
     is_weighted: bool = False
     measure_every: int | None = None
     num_measured: int = 0
+    num_fresh: int = 0
+
+    def check(self, potential: Potential) -> None:
+        """Refuse, before any work, a potential that this coupling cannot use."""
 
     def init(self, num_chains: int) -> Any:
         """The state that a run starts with."""

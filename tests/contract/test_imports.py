@@ -12,6 +12,7 @@ ORDER = [
     "estimators",
     "kernels",
     "coupling",
+    "exchange",
     "targets",
     "sampling",
     "samplers",

@@ -1,5 +1,7 @@
 """Every sampler through one table: shapes, types, jit and eager, positions of any structure."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,7 +10,7 @@ import pytest
 import isotherm as iso
 from isotherm.samplers import METHODS
 
-OPTIONS = {
+OPTIONS: dict[str, dict[str, Any]] = {
     "sgd": {},
     "msgd": {},
     "sgld": {},
@@ -17,8 +19,23 @@ OPTIONS = {
     "cycsgld": {"cycle_length": 10, "sampling_from": 0.5},
     "cycsghmc": {"cycle_length": 10, "sampling_from": 0.5},
     "svgd": {"num_particles": 6},
+    "naive_resgld": {},
+    "resgld": {"measure_every": 5},
+    "resghmc": {"measure_every": 5, "temperatures": (1.0, 2.0, 4.0)},
+    "deo_sgd": {"num_replicas": 4, "step_size": (0.01, 0.1)},
+    "deo_star_sgd": {"num_replicas": 5, "step_size": (0.01, 0.1)},
+    "deo_star_psgd": {"num_replicas": 4, "step_size": (0.01, 0.1)},
+    "deo_star_msgd": {"num_replicas": 4, "step_size": (0.01, 0.1)},
 }
-CASES = [pytest.param(METHODS[name](0.05, **options), id=name) for name, options in OPTIONS.items()]
+# These read batches, and are refused without data.
+WITH_DATA = {"vr_resgld", "vr_resghmc", "cvr_resghmc"}
+
+
+def build(name) -> iso.Sampler:
+    return METHODS[name](**{"step_size": 0.05, **OPTIONS[name]})
+
+
+CASES = [pytest.param(build(name), id=name) for name in OPTIONS]
 
 
 def energy(x):
@@ -31,15 +48,17 @@ def nested(key):
 
 
 def test_the_table_has_every_method():
-    assert set(OPTIONS) == set(METHODS)
-    assert all(METHODS[name](0.05, **options).name == name for name, options in OPTIONS.items())
+    assert set(OPTIONS) | WITH_DATA == set(METHODS)
+    assert all(build(name).name == name for name in OPTIONS)
     assert all(hasattr(iso, name) for name in METHODS)
 
 
 @pytest.mark.parametrize("sampler", CASES)
 def test_shapes_of_a_nested_position(sampler):
-    run = iso.sample(energy, sampler, num_steps=20, num_chains=2, num_runs=3, init=nested)
-    chains = 12 if sampler.name == "svgd" else 2
+    num_chains = sampler.coupling.num_chains or 2
+    run = iso.sample(energy, sampler, num_steps=20, num_chains=num_chains, num_runs=3, init=nested)
+    recorded = sampler.coupling.num_recorded(num_chains)
+    chains = recorded * (sampler.kernel.num_particles or 1)
     count = run.num_draws
     assert run.draws["a"].shape == (3, chains, count, 2, 3)
     assert run.draws["b"][0].shape == (3, chains, count)
@@ -51,7 +70,7 @@ def test_shapes_of_a_nested_position(sampler):
 
 @pytest.mark.parametrize("sampler", CASES)
 def test_energies_are_those_of_the_draws(sampler):
-    run = iso.sample(energy, sampler, num_steps=20, num_chains=2, init=nested)
+    run = iso.sample(energy, sampler, num_steps=20, num_chains=sampler.coupling.num_chains or 2, init=nested)
     expected = jax.vmap(jax.vmap(jax.vmap(energy)))(run.draws)
     np.testing.assert_allclose(run.energies, expected, rtol=1e-4)
 
@@ -67,13 +86,14 @@ def test_double_precision_is_kept(sampler):
 @pytest.mark.parametrize("sampler", CASES)
 def test_a_step_by_hand_is_the_same_compiled_and_eager(sampler):
     start = jnp.ones((6, 2)) * jnp.arange(6)[:, None] if sampler.name == "svgd" else jnp.ones(2)
-    state = sampler.init(energy, start, num_chains=3)
+    num_chains = sampler.coupling.num_chains or 3
+    state = sampler.init(energy, start, num_chains)
     key = jax.random.key(1)
     eager, info = sampler.step(key, state)
     compiled, info_compiled = jax.jit(sampler.step)(key, state)
     np.testing.assert_allclose(eager.position, compiled.position, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(info.energy, info_compiled.energy, rtol=1e-5)
-    assert info.energy.shape == (3,)
+    assert info.energy.shape == (num_chains,)
     assert int(eager.iteration) == 1
 
 

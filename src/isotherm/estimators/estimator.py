@@ -49,6 +49,9 @@ class Estimator:
     num_batches: int = 1
     refresh_every: int | None = None
 
+    def check(self, potential: Potential) -> None:
+        """Refuse, before any work, a potential that this estimator cannot use."""
+
     def init(self, potential: Potential, position: Any, model_state: Any) -> Any:
         """The state that a chain starts with."""
         return ()

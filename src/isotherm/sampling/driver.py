@@ -38,7 +38,7 @@ def sample(
     sampler: Sampler,
     *,
     num_steps: int,
-    num_chains: int = 1,
+    num_chains: int | None = None,
     num_runs: int = 1,
     seed: int = 0,
     thinning: int = 1,
@@ -64,7 +64,7 @@ def sample(
         potential: what to sample; a plain function is taken as an energy.
         sampler: how, such as `iso.sgld(step_size=0.01)`.
         num_steps: iterations.
-        num_chains: chains in a run. Couplings act among them.
+        num_chains: chains in a run, among which couplings act; None is what the coupling needs, or 1.
         num_runs: independent repeats of the whole, in one program.
         seed: of all randomness.
         thinning: iterations between two draws.
@@ -92,10 +92,13 @@ def sample(
         (1, 4, 1000, 2)
     """
     potential = as_potential(potential)
+    num_chains = sampler.choose_num_chains(num_chains)
     settings = Settings(
         num_steps, num_chains, num_runs, seed, thinning, burn_in, target_energy, track_best, chain_mode, block_length
     )
     check_real("checkpoint_every", checkpoint_every, "Give seconds.", minimum=0.0)
+    sampler.coupling.check(potential)
+    sampler.estimator.check(potential)
     times = settings.record_times(sampler)
     folder = None if out is None else _claim(pathlib.Path(out))
     seed_key = settings.seed_key()
@@ -154,10 +157,11 @@ def drive(
                 kept = _on_host(records, count, program.parts.kernel.is_stack)
                 sink.write(num_done, kept)
                 energy = float(np.mean(kept["energies"][:, :, -1]))
-            iteration, num_done = last, num_done + count
+            length, iteration, num_done = last - iteration, last, num_done + count
             bar.update(iteration, energy)
             if settings.block_length is None:
-                pace = int(np.clip(pace * _SECONDS_PER_BLOCK / max(seconds, 1e-6), pace / 4, pace * 4)) or 1
+                wanted = length * _SECONDS_PER_BLOCK / max(seconds, 1e-6)
+                pace = int(np.clip(wanted, max(pace / 4, 1), min(4 * pace, settings.num_steps)))
             if checkpoints is not None and time.perf_counter() - saved > checkpoint_every:
                 sink.flush()
                 checkpoints.save(iteration, carry, num_done)

@@ -24,6 +24,11 @@ class Parts(NamedTuple):
     temperature: Callable[[Any], Any]
     chain_mode: str
 
+    @property
+    def num_batches(self) -> int:
+        """Independent batches of an iteration: those of the estimator, then those of the coupling's fresh energies."""
+        return self.estimator.num_batches + self.coupling.num_fresh
+
 
 class State(NamedTuple):
     """The state of one run. Every leaf but those of `coupling` has a leading axis of chains."""
@@ -77,16 +82,20 @@ def init_state(parts: Parts, position: Any, num_chains: int) -> State:
 def iterate(parts: Parts, state: State, inputs: Inputs, iteration: Array, is_due: Any) -> tuple[State, Observation]:
     """One iteration. Log weights are computed where `is_due` says that the positions are to be kept."""
     is_shared = parts.potential.is_batch_shared
+    own = parts.estimator.num_batches
 
     def estimate(estimator, position, model_state, noises, probe, batches):
-        batches = inputs.batches if is_shared else batches
+        batches = inputs.batches[:own] if is_shared else batches
         return parts.estimator.evaluate(parts.potential, estimator, position, model_state, batches, noises, probe)
 
-    own_batches = None if is_shared else inputs.batches
-    arguments = (state.estimator, state.position, state.model_state, inputs.potential_noises, inputs.probe, own_batches)
+    own_batches = None if is_shared else inputs.batches[:own]
+    own_noises = inputs.potential_noises[:own]
+    arguments = (state.estimator, state.position, state.model_state, own_noises, inputs.probe, own_batches)
     estimator, found = over_chains(parts.chain_mode, estimate, *arguments)
 
     readings = read(parts, found.energy, found.prior_energy, iteration)
+    if parts.coupling.num_fresh:
+        readings = readings._replace(fresh_energies=_fresh_energies(parts, state, inputs))
     coupling, move = parts.coupling.update(state.coupling, inputs.coupling, readings)
     log_weights = jnp.zeros_like(found.energy)
     if parts.coupling.is_weighted:
@@ -100,6 +109,26 @@ def iterate(parts: Parts, state: State, inputs: Inputs, iteration: Array, is_due
     moved = over_chains(parts.chain_mode, advance, state.kernel, found.gradient, inputs.noise, move, found.curvature)
     next_state = State(moved, estimator, coupling, found.model_state)
     return next_state, Observation(found.energy, found.energies, log_weights, move)
+
+
+def _fresh_energies(parts: Parts, state: State, inputs: Inputs) -> Array:
+    """Energies of every chain on each of the coupling's own batches, shape (num_fresh, P)."""
+    own = parts.estimator.num_batches
+    batches, noises = (
+        jax.tree.map(lambda *leaves: jnp.stack(leaves), *several)
+        for several in (inputs.batches[own:], inputs.potential_noises[own:])
+    )
+    is_shared = parts.potential.is_batch_shared
+
+    def of_batch(batch, noise):
+        def of_chain(estimator, position, model_state, noise, own_batch):
+            seen = batch if is_shared else own_batch
+            return parts.estimator.measure(parts.potential, estimator, position, model_state, seen, noise)[0]
+
+        chains = (state.estimator, state.position, state.model_state, noise, None if is_shared else batch)
+        return over_chains(parts.chain_mode, of_chain, *chains)
+
+    return jax.lax.map(lambda one: of_batch(*one), (batches, noises))
 
 
 def read(parts: Parts, energies: Array, prior_energies: Array, iteration: Array) -> Readings:

@@ -92,14 +92,23 @@ class Sampler:
             chain_mode,
         )
 
-    def init(self, potential: Any, position: Any, num_chains: int = 1) -> LoopState:
+    def choose_num_chains(self, asked: int | None) -> int:
+        """The number of chains in a run: what was asked for, unless the coupling needs another."""
+        needed = self.coupling.num_chains
+        if asked is not None and needed is not None and asked != needed:
+            refuse("num_chains", f"the number of rungs, {needed}", asked, "Every rung needs one replica; leave it out.")
+        return check_integer(
+            "num_chains", (needed or 1) if asked is None else asked, 1, "Give the number of chains in a run."
+        )
+
+    def init(self, potential: Any, position: Any, num_chains: int | None = None) -> LoopState:
         """The state of a loop written by hand: `num_chains` chains at `position`.
 
         `iso.sample` does more: periodic work of estimators and couplings, records, checkpoints. Use the pair `init` and `step`
         where the loop must be your own.
         """
         potential = as_potential(potential)
-        num_chains = check_integer("num_chains", num_chains, 1, "Give the number of chains.")
+        num_chains = self.choose_num_chains(num_chains)
         chains = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_chains, *jnp.shape(leaf))), position)
         return LoopState(init_state(self.parts(potential), chains, num_chains), jnp.zeros((), jnp.int32), potential)
 
@@ -130,14 +139,14 @@ class Sampler:
         if parts.kernel.needs_curvature:
             probe = per_chain(Purpose.PROBE, lambda k, x: jax.tree.map(jnp.sign, normals_like(k, once, x)))
         shared = fold(key, Purpose.POTENTIAL)
-        number = parts.estimator.num_batches
+        number = parts.num_batches
         noises = tuple(
             per_chain(Purpose.POTENTIAL, lambda k, x, b=b: parts.potential.draw(fold(shared, b), fold(k, b), once, x))
             for b in range(number)
         )
         given = batch if number > 1 else (batch,)
         if not isinstance(given, tuple) or len(given) != number:
-            refuse("batch", f"a tuple of {number} batches", type(batch).__name__, "This estimator needs that many.")
+            refuse("batch", f"a tuple of {number} batches", type(batch).__name__, "This sampler needs that many.")
         batches = tuple(parts.potential.as_batch(examples) for examples in given)
         if not parts.potential.is_batch_shared:
             batches = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(chains), *leaf.shape)), batches)

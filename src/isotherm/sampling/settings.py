@@ -85,7 +85,11 @@ def build_program(
     record_bytes = 4 * lanes * (size + 2)
     slots = min(max(_BUFFER_BYTES // record_bytes, 1), 1 << (num_records - 1).bit_length())
     tracks_best = not jax.tree.leaves(potential.feed()) if settings.track_best is None else settings.track_best
-    chunk = chunk_length(lanes, size)
+    # Noise drawn past the next periodic work would be drawn again after it.
+    periods = [
+        every for every in (sampler.coupling.measure_every, sampler.estimator.refresh_every) if every is not None
+    ]
+    chunk = min([chunk_length(lanes, size), *periods])
     return _program(
         potential,
         sampler,

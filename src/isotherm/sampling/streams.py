@@ -51,7 +51,7 @@ def draw_noise(parts: Parts, keys: Keys, iterations: Array, position: Any) -> tu
         noise = per_chain(lambda key: normals_like(key, iterations, one), keys.kernel)
     if parts.kernel.needs_curvature:
         probe = per_chain(lambda key: jax.tree.map(jnp.sign, normals_like(key, iterations, one)), keys.probe)
-    number = parts.estimator.num_batches
+    number = parts.num_batches
     noises = draw_potential_noises(parts.potential, keys.potential_shared, keys.potential, iterations, one, number)
     coupling = jax.vmap(lambda key: parts.coupling.draw(key, iterations, num_chains), out_axes=1)(keys.coupling)
     return noise, probe, noises, coupling
@@ -78,7 +78,7 @@ def draw_batches(parts: Parts, keys: Keys, iteration: Array, feed: Any) -> tuple
     """The batches of an iteration, one for each that the estimator needs: leaves (R, ...), or (R, P, ...) where not shared."""
 
     def batches(key):
-        return tuple(parts.potential.batch(fold(key, b), iteration, feed) for b in range(parts.estimator.num_batches))
+        return tuple(parts.potential.batch(fold(key, b), iteration, feed) for b in range(parts.num_batches))
 
     if parts.potential.is_batch_shared:
         return jax.vmap(batches)(keys.batch_shared)

@@ -1,4 +1,4 @@
-"""The named samplers: each is a composition of the four parts, with the thesis' defaults."""
+"""Samplers of independent chains."""
 
 from typing import Any
 
@@ -102,15 +102,3 @@ def _cyclical(name, kernel, step_size, cycle_length, temperature, sampling_from,
         window=CollectionWindow(cycle_length, sampling_from),
         name=name,
     )
-
-
-METHODS = {
-    "sgd": sgd,
-    "msgd": msgd,
-    "sgld": sgld,
-    "psgld": psgld,
-    "sghmc": sghmc,
-    "cycsgld": cycsgld,
-    "cycsghmc": cycsghmc,
-    "svgd": svgd,
-}

@@ -1,0 +1,113 @@
+"""Energies with a control variate: far less noise at the cost of one more forward pass, and of a full pass now and then."""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from isotherm.errors import check_integer, check_real, refuse
+from isotherm.estimators.estimator import Estimate, Estimator
+from isotherm.estimators.plain import Plain
+from isotherm.potentials.potential import Potential
+
+
+class Anchor(NamedTuple):
+    """What a replica keeps of its last refresh: where it was, its energy there on all data, and its coefficient."""
+
+    position: Any
+    model_state: Any
+    full_energy: Array
+    coefficient: Array
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ControlVariate(Estimator):
+    r"""The energy of a batch, corrected by what the same batch says at an anchor.
+
+        U~(x) + c * ( U~(anchor) - U(anchor) ),        anchor <- x every m iterations
+
+    The gradient stays that of the batch. With c = -1 this is the SVRG estimator. With `is_adaptive`, c is the regression
+    coefficient -Cov(U~(x), U~(anchor)) / Var(U~(anchor)) over batches, measured against the old anchor before it is refreshed, and
+    smoothed. Anchor and coefficient belong to the replica and stay with its parameters.
+
+    Attributes:
+        refresh_every: m.
+        is_adaptive: whether c is estimated; otherwise it is -1.
+        smoothing: weight of a new coefficient.
+        num_regressed: batches from which a coefficient is estimated.
+
+    Reference:
+        Deng 2021, Algorithms VR-reSGLD and adaptive VR-reSGLD of section 3.2.
+
+    Differs from the thesis: it measures the coefficient when anchor and position are equal, where it is always -1.
+    """
+
+    refresh_every: int = 100  # pyright: ignore[reportIncompatibleVariableOverride]
+    is_adaptive: bool = False
+    smoothing: float = 0.3
+    num_regressed: int = 20
+
+    def __post_init__(self):
+        check_integer("refresh_every", self.refresh_every, 1, "Give the iterations between two full passes.")
+        check_real("smoothing", self.smoothing, "Give a weight.", above=0.0, maximum=1.0)
+        check_integer("num_regressed", self.num_regressed, 3, "A regression needs three batches.")
+
+    def check(self, potential: Potential) -> None:
+        if not jax.tree.leaves(potential.feed()):
+            remedy = "Use the plain estimator, or give the potential data and a batch size."
+            refuse("estimator", "plain for a potential without batches", "a control variate", remedy)
+
+    def init(self, potential: Potential, position: Any, model_state: Any) -> Anchor:
+        dtype = jnp.result_type(*jax.tree.leaves(position))
+        return Anchor(position, model_state, jnp.zeros((), dtype), -jnp.ones((), dtype))
+
+    def evaluate(
+        self,
+        potential: Potential,
+        state: Anchor,
+        position: Any,
+        model_state: Any,
+        batches: tuple[Any, ...],
+        noises: tuple[Any, ...],
+        probe: Any = None,
+    ) -> tuple[Anchor, Estimate]:
+        _, found = Plain().evaluate(potential, (), position, model_state, batches, noises, probe)
+        correction = self._correction(potential, state, batches[0], noises[0])
+        return state, found._replace(energy=found.energy + correction, energies=found.energies + correction)
+
+    def measure(
+        self, potential: Potential, state: Anchor, position: Any, model_state: Any, batch: Any, noise: Any
+    ) -> tuple[Array, Array]:
+        found = potential.evaluate(position, batch, noise, model_state)
+        return found.energy + self._correction(potential, state, batch, noise), found.prior_energy
+
+    def refresh(self, potential: Potential, state: Anchor, position: Any, model_state: Any, feed: Any) -> Anchor:
+        coefficient = state.coefficient
+        if self.is_adaptive:
+            found = self._regress(potential, state, position, model_state, feed)
+            coefficient = (1.0 - self.smoothing) * coefficient + self.smoothing * found
+        full = potential.full_energy(position, model_state, feed)
+        return Anchor(position, model_state, full.astype(coefficient.dtype), coefficient)
+
+    def _correction(self, potential: Potential, state: Anchor, batch: Any, noise: Any) -> Array:
+        at_anchor = lax.stop_gradient(potential.evaluate(state.position, batch, noise, state.model_state).energy)
+        return state.coefficient * (at_anchor - state.full_energy)
+
+    def _regress(self, potential: Potential, state: Anchor, position: Any, model_state: Any, feed: Any) -> Array:
+        """The coefficient by regression over batches; the old one where the anchor is still the position."""
+
+        def energies(place):
+            batch = potential.batch(jnp.zeros(2, jnp.uint32), place, feed)
+            noise = jax.tree.map(
+                lambda leaf: leaf[0],
+                potential.draw(jnp.zeros(2, jnp.uint32), jnp.zeros(2, jnp.uint32), place[None], position),
+            )
+            now = potential.evaluate(position, batch, noise, model_state).energy
+            return now, potential.evaluate(state.position, batch, noise, state.model_state).energy
+
+        now, then = lax.map(energies, jnp.arange(self.num_regressed))
+        now, then = now - jnp.mean(now), then - jnp.mean(then)
+        spread = jnp.sum(then**2)
+        return jnp.where(spread > 0, -jnp.sum(now * then) / jnp.where(spread > 0, spread, 1.0), state.coefficient)

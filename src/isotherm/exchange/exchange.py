@@ -1,0 +1,275 @@
+"""Replica exchange as a coupling: rungs move between replicas, states stay."""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from isotherm.coupling import Coupling, Readings
+from isotherm.errors import check_integer, check_real, refuse
+from isotherm.exchange.adaptation import EquiAcceptance
+from isotherm.exchange.ladder import Ladder
+from isotherm.exchange.round_trips import RoundTrips, count_round_trips, init_round_trips
+from isotherm.exchange.rules import Corrected, Pairing, Rule
+from isotherm.exchange.schemes import DeterministicEvenOdd, Scheme
+from isotherm.kernels.kernel import Move
+from isotherm.potentials.potential import Potential
+from isotherm.randomness import uniforms
+
+
+class ExchangeState(NamedTuple):
+    """The state of a ladder of P rungs with K pairs.
+
+    Attributes:
+        rung: the rung of each replica, shape (P,).
+        step_ratios: step sizes of the rungs over that of rung 0, shape (P,).
+        temperature_ratios: temperatures of the rungs over that of rung 0, shape (P,).
+        is_open: gates of the pairs, shape (K,).
+        rule: the state of the swap rule.
+        last_swap: when each pair last swapped, shape (K,).
+        num_attempts: how often each pair was allowed to swap, shape (K,).
+        num_swaps: how often it did, shape (K,).
+        num_accepted: how often it would have, allowed or not, shape (K,).
+        num_iterations: iterations so far.
+        trips: round trips of the replicas.
+    """
+
+    rung: Array
+    step_ratios: Array
+    temperature_ratios: Array
+    is_open: Array
+    rule: Any
+    last_swap: Array
+    num_attempts: Array
+    num_swaps: Array
+    num_accepted: Array
+    num_iterations: Array
+    trips: RoundTrips
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Exchange(Coupling):
+    r"""Swaps of rungs among P replicas.
+
+    In every iteration the scheme says which pairs of rungs may swap, and the rule which of them do. A swap exchanges two
+    integers: its cost does not depend on the number of parameters, and control variates, model states and the like stay with
+    their parameters. A replica that changes rungs has its momentum scaled by sqrt(epsilon' tau' / (epsilon tau)), the ratio of the
+    stationary scales of SGHMC, and set to zero where either rung has no noise.
+
+    The draws of a run are those of the replica that was on rung 0 while it moved there.
+
+    Attributes:
+        ladder: step sizes and temperatures of the rungs.
+        scheme: which pairs may swap.
+        rule: which of them do.
+        adaptation: moves the inner rungs; None leaves the ladder as it is.
+        intensity: the probability that an iteration tries to swap at all.
+        cooling: iterations for which a pair rests after a swap.
+        include_prior: whether the energies that are compared hold the prior.
+        fresh_energies: whether each pair gets energies of its own on further batches, at the cost of a forward pass per pair.
+
+    Differs from the thesis: its code swaps parameters and leaves velocities with the rung; here rungs move.
+    """
+
+    ladder: Ladder
+    scheme: Scheme = dataclasses.field(default_factory=DeterministicEvenOdd)
+    rule: Rule = dataclasses.field(default_factory=Corrected)
+    adaptation: EquiAcceptance | None = None
+    intensity: float = 1.0
+    cooling: int = 0
+    include_prior: bool = True
+    fresh_energies: bool = False
+
+    def __post_init__(self):
+        self.rule.check(self.ladder)
+        check_real("intensity", self.intensity, "Give the probability of trying.", above=0.0, maximum=1.0)
+        check_integer("cooling", self.cooling, 0, "Give a number of iterations.")
+        if self.fresh_energies and not self._reuses_energies:
+            remedy = "Pairs of this scheme are disjoint, so each energy is used once as it is."
+            refuse("fresh_energies", "False for disjoint pairs", True, remedy)
+        if self.adaptation is not None and self.scheme.is_sequential:
+            remedy = "Use StochasticEvenOdd or DeterministicEvenOdd."
+            refuse("adaptation", "used with disjoint pairs", type(self.scheme).__name__, remedy)
+
+    @property
+    def measure_every(self) -> int | None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return None if self.rule.is_naive else self.rule.measure_every
+
+    @property
+    def num_measured(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return 0 if self.rule.is_naive else self.rule.num_measured
+
+    @property
+    def num_fresh(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return len(self._pairs) if self.fresh_energies else 0
+
+    @property
+    def _reuses_energies(self) -> bool:
+        return self.scheme.is_sequential and self.ladder.num_rungs > 2
+
+    @property
+    def _pairs(self) -> np.ndarray:
+        return self.scheme.pairs(self.ladder.num_rungs)
+
+    @property
+    def num_chains(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.ladder.num_rungs
+
+    def check(self, potential: Potential) -> None:
+        if self._reuses_energies and not potential.is_exact and not self.fresh_energies:
+            remedy = (
+                "A replica's noisy energy would be used by several pairs, which biases. Set it, or use even-odd pairs."
+            )
+            refuse("fresh_energies", f"True for {type(self.scheme).__name__} with noisy energies", False, remedy)
+
+    def init(self, num_chains: int) -> ExchangeState:
+        rung = jnp.arange(num_chains, dtype=jnp.int32)
+        number = len(self._pairs)
+        nothing = jnp.zeros(number, jnp.int32)
+        steps, temperatures = jnp.asarray(self.ladder.step_sizes), jnp.asarray(self.ladder.temperatures)
+        coldest = jnp.where(temperatures[0] > 0, temperatures[0], 1.0)
+        return ExchangeState(
+            rung,
+            steps / steps[0],
+            temperatures / coldest,
+            jnp.ones(number, bool),
+            self.rule.init(number),
+            jnp.full(number, -(2**30), jnp.int32),
+            nothing,
+            nothing,
+            nothing,
+            jnp.zeros((), jnp.int32),
+            init_round_trips(rung),
+        )
+
+    def draw(self, key: Array, iterations: Array, num_chains: int) -> Array:
+        return uniforms(key, iterations, len(self._pairs) + 2)
+
+    def update(self, state: ExchangeState, draws: Array, readings: Readings) -> tuple[ExchangeState, Move]:
+        number = self.ladder.num_rungs
+        iteration = readings.iteration
+        is_open = state.is_open | self.scheme.opens_gates(number, iteration)
+        is_allowed = self.scheme.is_active(number, iteration, draws[-1]) & is_open
+        is_allowed &= (iteration - state.last_swap > self.cooling) & (draws[-2] < self.intensity)
+        tried = self._sequential if self.scheme.is_sequential else self._disjoint
+        rung, accepted, swapped = tried(state, draws, readings, is_allowed)
+        moved = ExchangeState(
+            rung,
+            state.step_ratios if self._adapts("temperature") else self._adapted(state.step_ratios, accepted, iteration),
+            self._adapted(state.temperature_ratios, accepted, iteration)
+            if self._adapts("temperature")
+            else state.temperature_ratios,
+            is_open & ~swapped if self.scheme.has_gates else is_open,
+            self.rule.learn(state.rule, accepted, swapped, iteration),
+            jnp.where(swapped, iteration, state.last_swap),
+            state.num_attempts + is_allowed,
+            state.num_swaps + swapped,
+            state.num_accepted + accepted,
+            state.num_iterations + 1,
+            count_round_trips(state.trips, rung),
+        )
+        return moved, self._move(state, moved, readings)
+
+    def num_recorded(self, num_chains: int) -> int:
+        return 1
+
+    def recorded(self, state: ExchangeState) -> Array:
+        return jnp.argmin(state.rung)[None]
+
+    def observe(self, state: ExchangeState) -> dict[str, Array]:
+        seen = {"rung": state.rung}
+        if self.adaptation is not None:
+            values = state.temperature_ratios if self._adapts("temperature") else state.step_ratios
+            seen |= {"ladder": values, "num_accepted": state.num_accepted}
+            seen |= {name: jnp.atleast_1d(value) for name, value in self.rule.statistics(state.rule).items()}
+        return seen
+
+    def calibrate(self, state: ExchangeState, measured: Readings) -> ExchangeState:
+        energies = self._energies(measured)[:, _replicas(state.rung)]
+        cold, hot = self._pairs.T
+        return state._replace(rule=self.rule.track(state.rule, energies[:, cold], energies[:, hot]))
+
+    def statistics(self, state: ExchangeState) -> dict[str, Any]:
+        iterations = jnp.maximum(state.num_iterations, 1)
+        return {
+            "rung": state.rung,
+            "num_swaps": state.num_swaps,
+            "swap_rate": state.num_swaps / jnp.maximum(state.num_attempts, 1),
+            "acceptance": state.num_accepted / iterations,
+            "round_trips": state.trips.num_strict,
+            "round_trips_thesis": state.trips.num_thesis,
+            "step_size_ratios": state.step_ratios,
+            "temperature_ratios": state.temperature_ratios,
+            **self.rule.statistics(state.rule),
+        }
+
+    def _disjoint(self, state, draws, readings, is_allowed):
+        """Pairs that share no replica, all at once, on the energies before any swap."""
+        replica = _replicas(state.rung)
+        energies, is_alive = self._energies(readings)[replica], readings.is_alive[replica]
+        temperatures = readings.temperature * state.temperature_ratios
+        pairs = Pairing(energies[:-1], energies[1:], temperatures[:-1], temperatures[1:])
+        accepted = self.rule.accept(state.rule, pairs, draws[:-2], readings.iteration)
+        accepted &= is_alive[:-1] & is_alive[1:]
+        if isinstance(self.scheme, DeterministicEvenOdd) and self.scheme.is_exact:
+            swapped = is_allowed & (accepted | self.scheme.is_forced(self.ladder.num_rungs, readings.iteration))
+        else:
+            swapped = is_allowed & accepted
+        up, down = jnp.append(swapped, False), jnp.append(jnp.zeros(1, bool), swapped)
+        replica = jnp.where(up, jnp.roll(replica, -1), jnp.where(down, jnp.roll(replica, 1), replica))
+        return _replicas(replica), accepted, swapped
+
+    def _sequential(self, state, draws, readings, is_allowed):
+        """Pairs one after another; a swap is seen by the next."""
+        cold, hot = (jnp.asarray(ends, jnp.int32) for ends in self._pairs.T)
+        energies = self._energies(readings)
+        fresh = readings.fresh_energies if self.fresh_energies else None
+        temperatures = readings.temperature * state.temperature_ratios
+        number = len(self._pairs)
+
+        def attempt(pair, loop):
+            replica, accepted, swapped = loop
+            ends = replica[cold[pair]], replica[hot[pair]]
+            seen = energies if fresh is None else fresh[pair]
+            one = Pairing(seen[ends[0]], seen[ends[1]], temperatures[cold[pair]], temperatures[hot[pair]])
+            only = _of_pair(state.rule, pair, number)
+            is_accepted = self.rule.accept(only, one, draws[pair], readings.iteration)
+            is_accepted &= jnp.isfinite(one.cold_energy) & jnp.isfinite(one.hot_energy)
+            is_swapped = is_accepted & is_allowed[pair]
+            first, second = jnp.where(is_swapped, ends[1], ends[0]), jnp.where(is_swapped, ends[0], ends[1])
+            replica = replica.at[cold[pair]].set(first).at[hot[pair]].set(second)
+            return replica, accepted.at[pair].set(is_accepted), swapped.at[pair].set(is_swapped)
+
+        none = jnp.zeros(number, bool)
+        replica, accepted, swapped = lax.fori_loop(0, number, attempt, (_replicas(state.rung), none, none))
+        return _replicas(replica), accepted, swapped
+
+    def _energies(self, readings: Readings) -> Array:
+        return readings.energies if self.include_prior else readings.energies - readings.prior_energies
+
+    def _adapts(self, what: str) -> bool:
+        return self.adaptation is not None and self.adaptation.of == what
+
+    def _adapted(self, values: Array, accepted: Array, iteration: Array) -> Array:
+        return values if self.adaptation is None else self.adaptation.move(values, accepted, iteration)
+
+    def _move(self, before: ExchangeState, after: ExchangeState, readings: Readings) -> Move:
+        step_size = readings.step_size * after.step_ratios[after.rung]
+        temperature = readings.temperature * after.temperature_ratios[after.rung]
+        old = before.step_ratios[before.rung] * before.temperature_ratios[before.rung]
+        new = after.step_ratios[after.rung] * after.temperature_ratios[after.rung]
+        ratio = jnp.where((old > 0) & (new > 0), jnp.sqrt(new / jnp.where(old > 0, old, 1.0)), 0.0)
+        scale = jnp.where(after.rung == before.rung, 1.0, ratio)
+        return Move(step_size, temperature, jnp.ones_like(step_size), scale.astype(step_size.dtype))
+
+
+def _replicas(rung: Array) -> Array:
+    """The replica on each rung, from the rung of each replica; its own inverse."""
+    return jnp.zeros_like(rung).at[rung].set(jnp.arange(len(rung), dtype=rung.dtype))
+
+
+def _of_pair(rule_state: Any, pair: Array, number: int) -> Any:
+    """The part of a rule's state that belongs to one pair."""
+    return type(rule_state)(*(leaf[pair] if jnp.shape(leaf) == (number,) else leaf for leaf in rule_state))

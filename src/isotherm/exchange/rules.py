@@ -1,0 +1,229 @@
+"""When two replicas swap rungs: the corrected Metropolis rule, and the deterministic rule with a buffer."""
+
+import dataclasses
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from isotherm.errors import check_integer, check_real
+from isotherm.exchange.ladder import Ladder, check_rising
+from isotherm.schedules import Schedule, as_schedule, check_schedule
+
+
+class Pairing(NamedTuple):
+    """What a rule sees of pairs of rungs, along the last axis; `cold` is the lower rung of a pair.
+
+    Attributes:
+        cold_energy: energy of the replica on the lower rung.
+        hot_energy: energy of the replica on the upper rung.
+        cold_temperature: temperature of the lower rung.
+        hot_temperature: temperature of the upper rung.
+    """
+
+    cold_energy: Array
+    hot_energy: Array
+    cold_temperature: Array
+    hot_temperature: Array
+
+
+class CorrectedState(NamedTuple):
+    """Tracked variances of energy differences, one per pair of rungs, and the factor that swaps have put on F."""
+
+    variance: Array
+    num_estimates: Array
+    log_factor: Array
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Corrected:
+    r"""Metropolis swaps that stay right on average under noisy energies.
+
+        accept with probability min(1, exp{ delta (U_1 - U_2) - delta^2 Var(U_1 - U_2) / (2 F) - c })
+
+    with delta = 1/tau_1 - 1/tau_2 and rung 1 the colder. Under Gaussian noise F = 1 keeps detailed balance on average; a larger
+    F swaps more often and is biased; F = infinity is the naive rule. The variance is measured every `measure_every` iterations on
+    `num_measured` further batches that the replicas share, and tracked with weights 1/m or a constant. No swap happens
+    before the first measurement.
+
+    Attributes:
+        correction_factor: F, a number or a function of the iteration. With an annealed temperature, F_0 tau_0 / tau_k keeps
+            delta / F constant.
+        measure_every: iterations between two measurements of the variance.
+        num_measured: batches in a measurement.
+        smoothing: weight of a new measurement; None is 1/m, the mean of all.
+        jump: factor on F after every accepted swap.
+        gate_log_correction: c, which makes up for part of what a window's gate biases; see `DeterministicEvenOdd`.
+
+    Reference:
+        Deng 2021, Algorithm of section 3.1 (adaptive reSGLD) and section 3.2.
+
+    Differs from the thesis: its variance-reduced algorithm inserts Var(U_1 - U_2) where half of it belongs.
+    """
+
+    correction_factor: Schedule = 1.0
+    measure_every: int = 100
+    num_measured: int = 10
+    smoothing: float | None = None
+    jump: float = 1.0
+    gate_log_correction: float = 0.0
+
+    def __post_init__(self):
+        if callable(self.correction_factor) or self.correction_factor != np.inf:
+            check_schedule("correction_factor", self.correction_factor, allow_zero=False)
+        check_integer("measure_every", self.measure_every, 1, "Give the iterations between two measurements.")
+        check_integer("num_measured", self.num_measured, 2, "A variance needs two energies.")
+        if self.smoothing is not None:
+            check_real("smoothing", self.smoothing, "Give a weight, or None for 1/m.", above=0.0, maximum=1.0)
+        check_real("jump", self.jump, "Give a factor, such as 0.8; 1 leaves F alone.", above=0.0)
+        check_real("gate_log_correction", self.gate_log_correction, "Give a log probability.")
+
+    @property
+    def is_naive(self) -> bool:
+        """Whether there is no correction at all."""
+        return not callable(self.correction_factor) and self.correction_factor == np.inf
+
+    def check(self, ladder: Ladder) -> None:
+        """Refuse a ladder that this rule cannot use."""
+        check_rising("temperatures", ladder.temperatures)
+        check_real("temperatures", ladder.temperatures[0], "The Metropolis rule divides by them.", above=0.0)
+
+    def init(self, num_pairs: int) -> CorrectedState:
+        """Nothing measured yet."""
+        variance = jnp.zeros(num_pairs) if self.is_naive else jnp.full(num_pairs, jnp.inf)
+        return CorrectedState(variance, jnp.zeros((), jnp.int32), jnp.zeros(()))
+
+    def log_acceptance(self, state: CorrectedState, pairs: Pairing, iteration: Array) -> Array:
+        """Log of the probability to swap, at most 0."""
+        delta = 1.0 / pairs.cold_temperature - 1.0 / pairs.hot_temperature
+        exponent = delta * (pairs.cold_energy - pairs.hot_energy) - self.gate_log_correction
+        if not self.is_naive:
+            factor = as_schedule(self.correction_factor)(iteration) * jnp.exp(state.log_factor)
+            exponent = exponent - delta**2 * state.variance / (2.0 * factor)
+        return jnp.minimum(exponent, 0.0)
+
+    def accept(self, state: CorrectedState, pairs: Pairing, uniform: Array, iteration: Array) -> Array:
+        """Whether each pair would swap."""
+        return jnp.log(uniform) < self.log_acceptance(state, pairs, iteration)
+
+    def learn(self, state: CorrectedState, accepted: Array, swapped: Array, iteration: Array) -> CorrectedState:
+        """After the swaps of an iteration."""
+        if self.jump == 1.0:
+            return state
+        return state._replace(log_factor=state.log_factor + jnp.sum(swapped) * np.log(self.jump))
+
+    def track(self, state: CorrectedState, cold: Array, hot: Array) -> CorrectedState:
+        """After a measurement: energies of the lower and upper replicas of each pair, shapes (num_measured, num_pairs)."""
+        measured = jnp.var(cold - hot, axis=0, ddof=1)
+        number = state.num_estimates + 1
+        weight = 1.0 / number if self.smoothing is None else jnp.where(number == 1, 1.0, self.smoothing)
+        kept = jnp.where(jnp.isfinite(state.variance), (1.0 - weight) * state.variance, 0.0)
+        variance = jnp.where(jnp.isfinite(measured), kept + weight * measured, state.variance)
+        return state._replace(variance=variance.astype(state.variance.dtype), num_estimates=number)
+
+    def statistics(self, state: CorrectedState) -> dict[str, Array]:
+        """What a run reports."""
+        return {"variance_of_difference": state.variance}
+
+
+class DeterministicState(NamedTuple):
+    """The buffer."""
+
+    buffer: Array
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Deterministic:
+    r"""Swaps whenever the hotter replica is better by more than a buffer: accept iff U_2 + C < U_1.
+
+        C <- C + s g_k (mean over pairs of accepted - S)
+
+    Made for rungs without noise of their own (SGD exploration), where there is no law to keep; it finds low energies and moves
+    replicas fast, and it follows no exact law. With an adaptive ladder the acceptance of every pair goes to S.
+
+    Attributes:
+        buffer: C at the start, in the units of the energy.
+        target: S, the acceptance wanted of every pair; None holds C where it is.
+        gain: g_k, a function of the iteration; used by the adaptive ladder too.
+        buffer_gain: s, a factor on the gain of C (1, or 0.1 in the thesis' image experiments).
+
+    Reference:
+        Deng 2021, Algorithm of section 3.3 (DEO*-SGD).
+
+    Differs from the thesis: Nothing.
+    """
+
+    buffer: float = 0.0
+    target: float | None = None
+    gain: Schedule = dataclasses.field(default_factory=lambda: PolynomialGain())
+    buffer_gain: float = 1.0
+
+    is_naive = True
+    measure_every = None
+    num_measured = 0
+
+    def __post_init__(self):
+        check_real("buffer", self.buffer, "Give an energy.")
+        if self.target is not None:
+            check_real("target", self.target, "Give an acceptance rate.", above=0.0, below=1.0)
+        check_schedule("gain", self.gain, allow_zero=True)
+        check_real("buffer_gain", self.buffer_gain, "Give a factor.", minimum=0.0)
+
+    def check(self, ladder: Ladder) -> None:
+        """Refuse a ladder that this rule cannot use."""
+        rising = ladder.step_sizes if len(set(ladder.step_sizes)) > 1 else ladder.temperatures
+        check_rising("step_sizes" if rising is ladder.step_sizes else "temperatures", rising)
+
+    def init(self, num_pairs: int) -> DeterministicState:
+        """The buffer at the start."""
+        return DeterministicState(jnp.asarray(self.buffer, jnp.result_type(float)))
+
+    def accept(self, state: DeterministicState, pairs: Pairing, uniform: Array, iteration: Array) -> Array:
+        """Whether each pair would swap."""
+        return pairs.hot_energy + state.buffer < pairs.cold_energy
+
+    def learn(self, state: DeterministicState, accepted: Array, swapped: Array, iteration: Array) -> DeterministicState:
+        """After the indicators of an iteration, of all pairs, whether they were allowed to swap or not."""
+        if self.target is None:
+            return state
+        step = self.buffer_gain * as_schedule(self.gain)(iteration)
+        return DeterministicState(state.buffer + step * (jnp.mean(accepted.astype(state.buffer.dtype)) - self.target))
+
+    def track(self, state: DeterministicState, cold: Array, hot: Array) -> DeterministicState:
+        """Nothing is measured."""
+        return state
+
+    def statistics(self, state: DeterministicState) -> dict[str, Array]:
+        """What a run reports."""
+        return {"buffer": state.buffer}
+
+
+@dataclasses.dataclass(frozen=True)
+class PolynomialGain:
+    """min(limit, scale / (k^power + offset)), the gain of the thesis' toy experiment by default."""
+
+    scale: float = 50.0
+    power: float = 0.8
+    offset: float = 500.0
+    limit: float = 1.0
+
+    def __call__(self, iteration: Array) -> Array:
+        count = jnp.asarray(iteration, jnp.result_type(float))
+        return jnp.minimum(self.limit, self.scale / (count**self.power + self.offset))
+
+
+Rule = Corrected | Deterministic
+
+
+def expected_swap_rate(mean: Array, deviation: Array) -> Array:
+    """E min(1, S) for log S normal with mean u - s^2 / 2 and standard deviation s: e^u Phi(-u/s - s/2) + Phi(u/s - s/2).
+
+    With u = delta (U_1 - U_2) and s^2 = delta^2 Var(U_1 - U_2), the rate of the corrected rule at F = 1 under Gaussian noise.
+
+    Differs from the thesis: its second term carries a further 1/s, which is wrong.
+    """
+    u, s = jnp.asarray(mean), jnp.asarray(deviation)
+    cdf = jax.scipy.stats.norm.cdf
+    return jnp.exp(u) * cdf(-u / s - s / 2) + cdf(u / s - s / 2)

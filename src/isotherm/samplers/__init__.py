@@ -1,0 +1,61 @@
+"""The named samplers: each is a composition of the four parts, with the thesis' defaults."""
+
+from isotherm.samplers.exchange import (
+    cvr_resghmc,
+    deo_sgd,
+    deo_star_msgd,
+    deo_star_psgd,
+    deo_star_sgd,
+    naive_resgld,
+    resghmc,
+    resgld,
+    vr_resghmc,
+    vr_resgld,
+)
+from isotherm.samplers.independent import cycsghmc, cycsgld, msgd, psgld, sgd, sghmc, sgld, svgd
+
+METHODS = {
+    constructor.__name__: constructor
+    for constructor in (
+        sgd,
+        msgd,
+        sgld,
+        psgld,
+        sghmc,
+        cycsgld,
+        cycsghmc,
+        svgd,
+        naive_resgld,
+        resgld,
+        resghmc,
+        vr_resgld,
+        vr_resghmc,
+        cvr_resghmc,
+        deo_sgd,
+        deo_star_sgd,
+        deo_star_psgd,
+        deo_star_msgd,
+    )
+}
+
+__all__ = [
+    "METHODS",
+    "cvr_resghmc",
+    "cycsghmc",
+    "cycsgld",
+    "deo_sgd",
+    "deo_star_msgd",
+    "deo_star_psgd",
+    "deo_star_sgd",
+    "msgd",
+    "naive_resgld",
+    "psgld",
+    "resghmc",
+    "resgld",
+    "sgd",
+    "sghmc",
+    "sgld",
+    "svgd",
+    "vr_resghmc",
+    "vr_resgld",
+]
