@@ -155,12 +155,11 @@ class Exchange(Coupling):
         is_allowed &= (iteration - state.last_swap > self.cooling) & (draws[-2] < self.intensity)
         tried = self._sequential if self.scheme.is_sequential else self._disjoint
         rung, accepted, swapped = tried(state, draws, readings, is_allowed)
+        step_ratios, temperature_ratios = self._adapted(state, accepted, iteration)
         moved = ExchangeState(
             rung,
-            state.step_ratios if self._adapts("temperature") else self._adapted(state.step_ratios, accepted, iteration),
-            self._adapted(state.temperature_ratios, accepted, iteration)
-            if self._adapts("temperature")
-            else state.temperature_ratios,
+            step_ratios,
+            temperature_ratios,
             is_open & ~swapped if self.scheme.has_gates else is_open,
             self.rule.learn(state.rule, accepted, swapped, iteration),
             jnp.where(swapped, iteration, state.last_swap),
@@ -181,7 +180,7 @@ class Exchange(Coupling):
     def observe(self, state: ExchangeState) -> dict[str, Array]:
         seen = {"rung": state.rung}
         if self.adaptation is not None:
-            values = state.temperature_ratios if self._adapts("temperature") else state.step_ratios
+            values = state.temperature_ratios if self.adaptation.of == "temperature" else state.step_ratios
             seen |= {"ladder": values, "num_accepted": state.num_accepted}
             seen |= {name: jnp.atleast_1d(value) for name, value in self.rule.statistics(state.rule).items()}
         return seen
@@ -249,11 +248,12 @@ class Exchange(Coupling):
     def _energies(self, readings: Readings) -> Array:
         return readings.energies if self.include_prior else readings.energies - readings.prior_energies
 
-    def _adapts(self, what: str) -> bool:
-        return self.adaptation is not None and self.adaptation.of == what
-
-    def _adapted(self, values: Array, accepted: Array, iteration: Array) -> Array:
-        return values if self.adaptation is None else self.adaptation.move(values, accepted, iteration)
+    def _adapted(self, state: ExchangeState, accepted: Array, iteration: Array) -> tuple[Array, Array]:
+        if self.adaptation is None:
+            return state.step_ratios, state.temperature_ratios
+        if self.adaptation.of == "temperature":
+            return state.step_ratios, self.adaptation.move(state.temperature_ratios, accepted, iteration)
+        return self.adaptation.move(state.step_ratios, accepted, iteration), state.temperature_ratios
 
     def _move(self, before: ExchangeState, after: ExchangeState, readings: Readings) -> Move:
         step_size = readings.step_size * after.step_ratios[after.rung]

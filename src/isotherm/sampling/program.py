@@ -1,8 +1,8 @@
 """The compiled part of the driver: any number of iterations, with traced bounds, in one program.
 
-The outer loop goes over chunks of iterations whose noise is drawn in one call; the inner one over the iterations of a chunk.
-Neither the noise nor the arithmetic of an iteration depends on where a chunk or a block of chunks begins, so the bytes do not
-depend on how a run is cut.
+The outer loop goes over chunks of iterations whose noise is drawn in one call, or, for large positions, over the stretches
+between two records; the inner one over their iterations. Neither the noise nor the arithmetic of an iteration depends on where
+a chunk or a block of chunks begins, so the bytes do not depend on how a run is cut.
 """
 
 import dataclasses
@@ -49,9 +49,9 @@ class Program:
         parts: the parts, bound to the potential.
         num_runs: R.
         num_chains: P.
-        chunk: L, iterations whose noise is drawn in one call.
+        chunk: L, iterations whose noise is drawn in one call; 1 for large positions.
         slots: the most records that one call can return.
-        rows: the most records in a chunk.
+        rows: the most records in a chunk, at least 2.
         tracks_best: whether best positions are followed.
         collect: maps a position to what a record keeps of it.
     """
@@ -84,7 +84,7 @@ class Program:
 
         def init_records(seed_key, feed, carry):
             example = jax.eval_shape(self._example_record, seed_key, feed, carry)
-            return jax.tree.map(lambda leaf: jnp.zeros((self.slots + self.rows, *leaf.shape), leaf.dtype), example)
+            return _zeros(example, self.slots + self.rows)
 
         return jax.jit(init_records)
 
@@ -118,57 +118,69 @@ class Program:
     def _advance(self, seed_key, feed, carry, records, times, target, first, last):
         keys = open_streams(seed_key, self.num_runs, self.num_chains)
 
-        def chunk(loop):
+        stretch = self._segment if self.chunk == 1 else self._chunk
+
+        def go(loop):
             start, carry, records, slot = loop
-            stop = jnp.minimum(start + self.chunk, last)
-            carry, records, count = self._chunk(keys, feed, carry, records, times, slot, target, start, stop)
+            stop, carry, records, count = stretch(keys, feed, carry, records, times, slot, target, start, last)
             return stop, carry, records, slot + count
 
         first, last = (jnp.asarray(bound, jnp.int32) for bound in (first, last))
         begin = (first, carry, records, jnp.zeros((), jnp.int32))
-        _, carry, records, count = lax.while_loop(lambda loop: loop[0] < last, chunk, begin)
+        _, carry, records, count = lax.while_loop(lambda loop: loop[0] < last, go, begin)
         return carry, records, count
 
-    def _chunk(self, keys, feed, carry, records, times, slot, target, start, stop):
-        """Iterations start, ..., stop - 1 with noise drawn at once; their bookkeeping and records."""
+    def _chunk(self, keys, feed, carry, records, times, slot, target, start, last):
+        """Small positions: up to L iterations with noise drawn at once, and a trace from which everything is read after."""
         state, book = carry
+        stop = jnp.minimum(start + self.chunk, last)
         upcoming = lax.dynamic_slice(times, (slot,), (self.rows,))
         offsets = upcoming - start
-        count = jnp.sum(upcoming < stop, dtype=jnp.int32)
         is_due = jnp.zeros(self.chunk, bool).at[offsets].set(True, mode="drop")
         iterations = start + jnp.arange(self.chunk, dtype=jnp.int32)
         draws = draw_noise(self.parts, keys, iterations, state.position)
-        before = state.position
-        if self.chunk == 1:
-            # A large position is written straight from the state, and only when it is due.
-            recorded = self._recorded(state)
-            kept = self._keep(state.position, state.model_state, recorded)
-            big = write_if((records.draws, records.model_state), kept, slot, count > 0)
-            records = records._replace(draws=big[0], model_state=big[1])
 
         def body(place, loop):
             state, trace = loop
             drawn = jax.tree.map(lambda leaf: lax.dynamic_index_in_dim(leaf, place, 0, keepdims=False), draws)
             after, seen = self._iterate(keys, feed, state, drawn, start + place, is_due[place])
-            row = jax.tree.map(lambda leaf: leaf[None], self._seen(state, seen))
-            return after, write_rows(trace, row, place)
+            return after, write_rows(trace, _rows(self._seen(state, seen)), place)
 
-        example = jax.eval_shape(lambda s: self._example_seen(keys, feed, s, draws), state)
-        trace = jax.tree.map(lambda leaf: jnp.zeros((self.chunk, *leaf.shape), leaf.dtype), example)
-        if self.chunk == 1:
-            state, trace = body(0, (state, trace))
-        else:
-            state, trace = lax.fori_loop(0, stop - start, body, (state, trace))
-
-        visited = jax.tree.map(lambda leaf: leaf[None], before) if self.chunk == 1 else trace.position
-        book = keep_book(book, trace.energy, visited, start, stop - start, target)
+        trace = _zeros(jax.eval_shape(lambda s: self._example_seen(keys, feed, s, draws), state), self.chunk)
+        state, trace = lax.fori_loop(0, stop - start, body, (state, trace))
+        book = keep_book(book, trace.energy, trace.position, start, stop - start, target)
         chosen = jax.tree.map(lambda leaf: leaf[jnp.minimum(offsets, self.chunk - 1)], trace)
-        if self.chunk > 1:
-            kept = jax.vmap(self._keep)(chosen.position, chosen.model_state, chosen.recorded)
-            draws_, model_state = write_rows((records.draws, records.model_state), kept, slot)
-            records = records._replace(draws=draws_, model_state=model_state)
-        small = write_rows(records[2:], self._keep_small(chosen), slot)
-        return Carry(state, book), Records(records.draws, records.model_state, *small), count
+        kept = jax.vmap(self._keep)(chosen.position, chosen.model_state, chosen.recorded)
+        records = Records(*write_rows(tuple(records), (*kept, *self._keep_small(chosen)), slot))
+        return stop, Carry(state, book), records, jnp.sum(upcoming < stop, dtype=jnp.int32)
+
+    def _segment(self, keys, feed, carry, records, times, slot, target, start, last):
+        """Large positions: the iterations up to the next record, with no copy or write of a position in any of them."""
+        state, book = carry
+        upcoming = lax.dynamic_slice(times, (slot,), (2,))
+        is_due = upcoming[0] == start
+        stop = jnp.minimum(jnp.where(is_due, upcoming[1], upcoming[0]), last)
+        kept = self._keep(state.position, state.model_state, self._recorded(state))
+        draws, model_state = write_if((records.draws, records.model_state), kept, slot, is_due)
+
+        def drawn_at(iteration):
+            noise = draw_noise(self.parts, keys, iteration[None], state.position)
+            return jax.tree.map(lambda leaf: leaf[0], noise)
+
+        def body(iteration, loop):
+            state, book, row = loop
+            after, seen = self._iterate(
+                keys, feed, state, drawn_at(iteration), iteration, is_due & (iteration == start)
+            )
+            new = self._seen(state, seen)
+            book = keep_book(book, new.energy[None], _rows(state.position), iteration, 1, target)
+            return after, book, jax.tree.map(lambda n, old: jnp.where(iteration == start, n, old), new, row)
+
+        example = jax.eval_shape(lambda s: self._example_seen(keys, feed, s, _rows(drawn_at(start))), state)
+        nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), example)
+        state, book, row = lax.fori_loop(start, stop, body, (state, book, nothing))
+        small = write_if(records[2:], self._keep_small(row), slot, is_due)
+        return stop, Carry(state, book), Records(draws, model_state, *small), is_due.astype(jnp.int32)
 
     def _iterate(self, keys, feed, state, drawn, iteration, is_due) -> tuple[State, Observation]:
         batches = draw_batches(self.parts, keys, iteration, feed)
@@ -224,3 +236,11 @@ def chunk_length(num_lanes: int, size: int) -> int:
 def _of_runs(function: Callable[[Any], Any], state: Any) -> Any:
     """`function` of the coupling state of every run; a coupling without state has nothing to map over."""
     return jax.vmap(function)(state) if jax.tree.leaves(state) else function(state)
+
+
+def _zeros(example: Any, length: int) -> Any:
+    return jax.tree.map(lambda leaf: jnp.zeros((length, *leaf.shape), leaf.dtype), example)
+
+
+def _rows(tree: Any) -> Any:
+    return jax.tree.map(lambda leaf: leaf[None], tree)

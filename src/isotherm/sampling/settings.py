@@ -98,7 +98,7 @@ def build_program(
         settings.chain_mode,
         chunk,
         slots,
-        -(-chunk // settings.thinning),
+        max(2, -(-chunk // settings.thinning)),
         tracks_best,
         collect,
     )

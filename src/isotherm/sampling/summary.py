@@ -70,9 +70,28 @@ def _notes(run: Run, r_hats: list[float]) -> list[str]:
     diverged = np.asarray(run.stats["diverged_at"]) >= 0
     if diverged.any():
         notes.append(f"{int(diverged.sum())} of {diverged.size} chains diverged; lower `step_size` or use a `box`.")
+    notes += _notes_on_exchange(run.stats)
     effective = run.effective_sample_size()
     if effective < 0.1 * total:
         notes.append(f"The weights are those of about {effective:.0f} draws out of {total}.")
     if np.nanmax([0.0, *r_hats]) > 1.05:
         notes.append("Chains disagree (R-hat above 1.05): they have not mixed. Run longer, or use a tempered sampler.")
+    return notes
+
+
+def _notes_on_exchange(stats: dict[str, Any]) -> list[str]:
+    """What is wrong with a ladder, in words; nothing for samplers without one."""
+    if "num_swaps" not in stats:
+        return []
+    notes = []
+    idle = np.flatnonzero(np.sum(stats["num_swaps"], axis=0) == 0).tolist()
+    if idle:
+        remedy = (
+            "bring their temperatures closer with more replicas, reduce the energy noise, or raise `correction_factor`."
+        )
+        notes.append(f"Pairs {idle} (counted from the target) never swapped: {remedy}")
+    if np.sum(stats["round_trips"]) == 0:
+        notes.append(
+            "No replica made a round trip from the target to the hottest rung and back: the hot rungs help nobody yet."
+        )
     return notes
