@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+_FOLDED = np.uint32(0xFFFFFFFF)
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 
@@ -33,23 +34,18 @@ class Purpose(enum.IntEnum):
 
 def run_keys(seed_key: Array, purpose: int, num_runs: int) -> Array:
     """Keys of shape (num_runs, 2) for what the chains of a run share."""
-    key = jax.random.fold_in(seed_key, purpose)
-    return jax.vmap(lambda run: _words_of(jax.random.fold_in(key, run)))(jnp.arange(num_runs))
+    key = fold(jax.random.key_data(seed_key), purpose)
+    return jax.vmap(lambda run: fold(key, run))(jnp.arange(num_runs))
 
 
 def chain_keys(keys_run: Array, num_chains: int) -> Array:
     """Keys of shape (num_runs, num_chains, 2) from the keys of the runs."""
-
-    def of_chain(key_run, chain):
-        # Chain 0 must not share the run's own stream.
-        return _words_of(jax.random.fold_in(jax.random.wrap_key_data(key_run), chain + 1))
-
-    return jax.vmap(jax.vmap(of_chain, (None, 0)), (0, None))(keys_run, jnp.arange(num_chains))
+    return jax.vmap(jax.vmap(fold, (None, 0)), (0, None))(keys_run, jnp.arange(num_chains))
 
 
 def fold(key: Array, number: Any) -> Array:
-    """The key `key`, two words, folded with a number."""
-    return _words_of(jax.random.fold_in(jax.random.wrap_key_data(key), number))
+    """A new key of two words from a key and a number: the words at the counter (number, 2^32 - 1), which no stream reaches."""
+    return jnp.stack(threefry(key[0], key[1], jnp.asarray(number).astype(jnp.uint32), jnp.asarray(_FOLDED)))
 
 
 def words(key: Array, iterations: Array, count: int, offset: int = 0) -> Array:
@@ -121,7 +117,3 @@ def threefry(key_0: Array, key_1: Array, first: Array, second: Array) -> tuple[A
         first = first + schedule[(group + 1) % 3]
         second = second + schedule[(group + 2) % 3] + np.uint32(group + 1)
     return first, second
-
-
-def _words_of(key: Array) -> Array:
-    return jax.random.key_data(key)

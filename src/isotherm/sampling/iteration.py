@@ -91,7 +91,7 @@ def iterate(parts: Parts, state: State, inputs: Inputs, iteration: Array, is_due
     own_batches = None if is_shared else inputs.batches[:own]
     own_noises = inputs.potential_noises[:own]
     arguments = (state.estimator, state.position, state.model_state, own_noises, inputs.probe, own_batches)
-    estimator, found = over_chains(parts.chain_mode, estimate, *arguments)
+    estimator, found = over_chains(parts.chain_mode, estimate, *arguments, drops_axis_of_one=True)
 
     readings = read(parts, found.energy, found.prior_energy, iteration)
     if parts.coupling.num_fresh:
@@ -138,10 +138,13 @@ def read(parts: Parts, energies: Array, prior_energies: Array, iteration: Array)
     return Readings(energies, prior_energies, jnp.isfinite(energies), step_size, temperature, iteration)
 
 
-def over_chains(mode: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """`function` for every chain along the leading axis: all at once ("vmap"), or one after another ("map")."""
-    if len(jax.tree.leaves(arguments)[0]) == 1:
-        # Batched products of one are slower than products.
+def over_chains(mode: str, function: Callable[..., Any], *arguments: Any, drops_axis_of_one: bool = False) -> Any:
+    """`function` for every chain along the leading axis: all at once ("vmap"), or one after another ("map").
+
+    With `drops_axis_of_one` a single chain is run without its axis: a batched product of one is slower than a product. For
+    elementwise work it is better left in place, where the compiler fuses more.
+    """
+    if drops_axis_of_one and len(jax.tree.leaves(arguments)[0]) == 1:
         alone = jax.tree.map(lambda leaf: leaf[0], arguments)
         return jax.tree.map(lambda leaf: leaf[None], function(*alone))
     if mode == "vmap":

@@ -68,7 +68,7 @@ def init_book(energy_like: Any, position: Any, tracks_best: bool) -> Book:
     return Book(jnp.full(energy_like.shape, jnp.inf, energy_like.dtype), never, best, never, never)
 
 
-def keep_book(book: Book, energy: Array, position: Any, first: Array, count: Array, target: Array) -> Book:
+def keep_book(book: Book, energy: Array, position: Any, first: Array, count: Array | int, target: Array) -> Book:
     """The book after a chunk with energies (L, R, P), of which the first `count` belong to the iterations from `first` on."""
     is_valid = (jnp.arange(energy.shape[0]) < count)[:, None, None]
     is_finite = jnp.isfinite(energy)
