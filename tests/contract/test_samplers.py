@@ -129,3 +129,20 @@ def test_one_program_for_a_whole_run():
     iso.sample(counted, sampler, num_steps=450, seed=3, burn_in=10, block_length=9, init=jnp.zeros(2))
     # Everything was traced for the first run; only the check of the start looks at the function again.
     assert len(calls) - traced <= 1
+
+
+@pytest.mark.parametrize("name", sorted(WITH_DATA))
+def test_samplers_that_need_data(name):
+    data = np.random.default_rng(0).standard_normal(60).astype(np.float32)
+    potential = iso.from_likelihood(lambda m, x: -0.5 * (x - m) ** 2, lambda m: -0.5 * m**2, data, batch_size=10)
+    options: dict[str, Any] = {"cycle_length": 40, "sampling_from": 0.5} if name.startswith("c") else {}
+    sampler = METHODS[name](0.001, refresh_every=8, temperatures=(1.0, 4.0), **options)
+    run = iso.sample(potential, sampler, num_steps=400, num_runs=2, init=jnp.zeros(()))
+    assert np.isfinite(run.draws).all()
+    assert np.isfinite(run.energies).all()
+    assert run.num_draws == (200 if name.startswith("c") else 400)
+    assert run.stats["num_swaps"].min() > 0
+    full = np.asarray(jax.vmap(potential.full_energy)(run.draws[0, 0]))
+    plain = iso.sample(potential, iso.sgld(step_size=0.001), num_steps=400, init=jnp.zeros(()))
+    plain_full = np.asarray(jax.vmap(potential.full_energy)(plain.draws[0, 0]))
+    assert np.std(run.energies[0, 0] - full) < 0.5 * np.std(plain.energies[0, 0] - plain_full)
