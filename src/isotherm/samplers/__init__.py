@@ -1,5 +1,7 @@
 """The named samplers: each is a composition of the four parts, with the thesis' defaults."""
 
+from collections.abc import Callable
+
 from isotherm.samplers.exchange import (
     cvr_resghmc,
     deo_sgd,
@@ -13,8 +15,9 @@ from isotherm.samplers.exchange import (
     vr_resgld,
 )
 from isotherm.samplers.independent import cycsghmc, cycsgld, msgd, psgld, sgd, sghmc, sgld, svgd
+from isotherm.sampling.sampler import Sampler
 
-METHODS = {
+METHODS: dict[str, Callable[..., Sampler]] = {
     constructor.__name__: constructor
     for constructor in (
         sgd,
