@@ -1,4 +1,4 @@
-"""The command line: `isotherm demo`, `list`, `sample`, `resume`, `bench`."""
+"""The command line: `isotherm demo`, `list`, `sample`, `resume`, `reproduce`, `bench`."""
 
 import dataclasses
 import json
@@ -142,6 +142,30 @@ class Resume:
 
 
 @dataclasses.dataclass(frozen=True)
+class Reproduce:
+    """Run an experiment of the thesis, and print its numbers beside ours."""
+
+    name: tyro.conf.Positional[str]
+    """An experiment that `isotherm list` shows."""
+    quick: bool = False
+    """A small version that ends in about a minute."""
+    seeds: int | None = None
+    """Independent repeats; by default the experiment's own number."""
+    data_dir: pathlib.Path | None = None
+    """Where data sets lie, for experiments that need them."""
+    out: pathlib.Path | None = None
+    """Folder for result.json and figures; by default reproduced/NAME."""
+    seed: int = 0
+    """Seed of all randomness."""
+
+    def run(self, console: Console) -> None:
+        """Run it."""
+        from isotherm.experiments.reproduce import reproduce
+
+        reproduce(self.name, self.out, self.quick, self.seeds, self.data_dir, self.seed, console)
+
+
+@dataclasses.dataclass(frozen=True)
 class Bench:
     """Measure speed."""
 
@@ -162,6 +186,7 @@ Command = (
     | Annotated[List, tyro.conf.subcommand("list")]
     | Annotated[Sample, tyro.conf.subcommand("sample")]
     | Annotated[Resume, tyro.conf.subcommand("resume")]
+    | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
 )
 

@@ -24,6 +24,7 @@ class Readings(NamedTuple):
         temperature: the scheduled temperature of this iteration, a scalar.
         iteration: k.
         fresh_energies: further energies of every chain on batches of their own, shape (num_fresh, P), for couplings that ask.
+        fresh_prior_energies: the parts of those that belong to the prior.
     """
 
     energies: Array
@@ -33,6 +34,7 @@ class Readings(NamedTuple):
     temperature: Array
     iteration: Array
     fresh_energies: Array | None = None
+    fresh_prior_energies: Array | None = None
 
 
 class Coupling:
@@ -42,7 +44,7 @@ class Coupling:
         num_chains: the number of chains that it needs; None takes any.
         is_weighted: whether draws carry log weights other than zero.
         measure_every: iterations between two calls of `calibrate`; None never. Iteration 0 is one of the multiples.
-        num_measured: energies per chain that `calibrate` is given, each on a further batch common to the chains.
+        num_measured: energies per chain that `calibrate` is given, each on a further batch, common to chains that share batches.
         num_fresh: further energies per chain that `update` needs in every iteration, each on a batch of its own.
     """
 
@@ -71,12 +73,8 @@ class Coupling:
         """Log weights of the P positions under the state that `update` has just returned. Called when a draw is kept."""
         return jnp.zeros_like(readings.energies)
 
-    def num_recorded(self, num_chains: int) -> int:
-        """How many chains of a run are recorded."""
-        return num_chains
-
     def recorded(self, state: Any) -> Array | None:
-        """Numbers of the chains to record, shape (num_recorded,), from the state in which their positions were reached.
+        """Numbers of the chains to record, a vector, from the state in which their positions were reached.
 
         None records every chain. The state is that before `update`: it is the one under which the chains moved to where they
         are, and the energies of this iteration have not yet been used to choose among them.

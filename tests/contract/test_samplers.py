@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import isotherm as iso
+from isotherm.exchange import Exchange
 from isotherm.samplers import METHODS
 
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -57,7 +58,7 @@ def test_the_table_has_every_method():
 def test_shapes_of_a_nested_position(sampler):
     num_chains = sampler.coupling.num_chains or 2
     run = iso.sample(energy, sampler, num_steps=20, num_chains=num_chains, num_runs=3, init=nested)
-    recorded = sampler.coupling.num_recorded(num_chains)
+    recorded = 1 if isinstance(sampler.coupling, Exchange) else num_chains
     chains = recorded * (sampler.kernel.num_particles or 1)
     count = run.num_draws
     assert run.draws["a"].shape == (3, chains, count, 2, 3)

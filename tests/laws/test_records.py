@@ -65,9 +65,6 @@ class Swaps(Coupling):
         move = Move(readings.step_size * everyone, temperature, everyone, scale)
         return Ladder(rung, state.num_swaps + is_swapped), move
 
-    def num_recorded(self, num_chains):
-        return 1
-
     def recorded(self, state):
         return jnp.argmin(state.rung)[None]
 

@@ -60,8 +60,9 @@ class ControlVariate(Estimator):
             refuse("estimator", "plain for a potential without batches", "a control variate", remedy)
 
     def init(self, potential: Potential, position: Any, model_state: Any) -> Anchor:
+        # The refresh of iteration 0 comes before the first move. What is measured before it is not a number, and does not count.
         dtype = jnp.result_type(*jax.tree.leaves(position))
-        return Anchor(position, model_state, jnp.zeros((), dtype), -jnp.ones((), dtype))
+        return Anchor(position, model_state, jnp.full((), jnp.nan, dtype), -jnp.ones((), dtype))
 
     def evaluate(
         self,

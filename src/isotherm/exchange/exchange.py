@@ -5,15 +5,16 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jax import Array, lax
+from jax import Array
 
 from isotherm.coupling import Coupling, Readings
 from isotherm.errors import check_integer, check_real, refuse
 from isotherm.exchange.adaptation import EquiAcceptance
 from isotherm.exchange.ladder import Ladder
 from isotherm.exchange.round_trips import RoundTrips, count_round_trips, init_round_trips
-from isotherm.exchange.rules import Corrected, Pairing, Rule
+from isotherm.exchange.rules import Corrected, Rule
 from isotherm.exchange.schemes import DeterministicEvenOdd, Scheme
+from isotherm.exchange.swaps import Swaps, on_rungs, swap_at_once, swap_in_turn
 from isotherm.kernels.kernel import Move
 from isotherm.potentials.potential import Potential
 from isotherm.randomness import uniforms
@@ -153,8 +154,7 @@ class Exchange(Coupling):
         is_open = state.is_open | self.scheme.opens_gates(number, iteration)
         is_allowed = self.scheme.is_active(number, iteration, draws[-1]) & is_open
         is_allowed &= (iteration - state.last_swap > self.cooling) & (draws[-2] < self.intensity)
-        tried = self._sequential if self.scheme.is_sequential else self._disjoint
-        rung, accepted, swapped = tried(state, draws, readings, is_allowed)
+        rung, accepted, swapped = self._swap(state, draws[:-2], readings, is_allowed)
         step_ratios, temperature_ratios = self._adapted(state, accepted, iteration)
         moved = ExchangeState(
             rung,
@@ -171,9 +171,6 @@ class Exchange(Coupling):
         )
         return moved, self._move(state, moved, readings)
 
-    def num_recorded(self, num_chains: int) -> int:
-        return 1
-
     def recorded(self, state: ExchangeState) -> Array:
         return jnp.argmin(state.rung)[None]
 
@@ -182,11 +179,12 @@ class Exchange(Coupling):
         if self.adaptation is not None:
             values = state.temperature_ratios if self.adaptation.of == "temperature" else state.step_ratios
             seen |= {"ladder": values, "num_accepted": state.num_accepted}
+        if self.adaptation is not None or self.measure_every is not None:
             seen |= {name: jnp.atleast_1d(value) for name, value in self.rule.statistics(state.rule).items()}
         return seen
 
     def calibrate(self, state: ExchangeState, measured: Readings) -> ExchangeState:
-        energies = self._energies(measured)[:, _replicas(state.rung)]
+        energies = self._energies(measured.energies, measured.prior_energies)[:, on_rungs(state.rung)]
         cold, hot = self._pairs.T
         return state._replace(rule=self.rule.track(state.rule, energies[:, cold], energies[:, hot]))
 
@@ -204,49 +202,22 @@ class Exchange(Coupling):
             **self.rule.statistics(state.rule),
         }
 
-    def _disjoint(self, state, draws, readings, is_allowed):
-        """Pairs that share no replica, all at once, on the energies before any swap."""
-        replica = _replicas(state.rung)
-        energies, is_alive = self._energies(readings)[replica], readings.is_alive[replica]
+    def _swap(self, state: ExchangeState, uniform: Array, readings: Readings, is_allowed: Array) -> Swaps:
+        iteration, rule = readings.iteration, self.rule
         temperatures = readings.temperature * state.temperature_ratios
-        pairs = Pairing(energies[:-1], energies[1:], temperatures[:-1], temperatures[1:])
-        accepted = self.rule.accept(state.rule, pairs, draws[:-2], readings.iteration)
-        accepted &= is_alive[:-1] & is_alive[1:]
-        if isinstance(self.scheme, DeterministicEvenOdd) and self.scheme.is_exact:
-            swapped = is_allowed & (accepted | self.scheme.is_forced(self.ladder.num_rungs, readings.iteration))
-        else:
-            swapped = is_allowed & accepted
-        up, down = jnp.append(swapped, False), jnp.append(jnp.zeros(1, bool), swapped)
-        replica = jnp.where(up, jnp.roll(replica, -1), jnp.where(down, jnp.roll(replica, 1), replica))
-        return _replicas(replica), accepted, swapped
+        energies = self._energies(readings.energies, readings.prior_energies)
+        if not self.scheme.is_sequential:
+            accept = lambda pairs, u: rule.accept(state.rule, pairs, u, iteration)  # noqa: E731
+            is_forced = self.scheme.is_forced(self.ladder.num_rungs, iteration)
+            alive = readings.is_alive
+            return swap_at_once(accept, state.rung, energies, alive, temperatures, uniform, is_allowed, is_forced)
+        if self.fresh_energies:
+            energies = self._energies(readings.fresh_energies, readings.fresh_prior_energies)
+        accept_one = lambda pair, one, u: rule.accept(rule.of_pair(state.rule, pair), one, u, iteration)  # noqa: E731
+        return swap_in_turn(accept_one, self._pairs, state.rung, energies, temperatures, uniform, is_allowed)
 
-    def _sequential(self, state, draws, readings, is_allowed):
-        """Pairs one after another; a swap is seen by the next."""
-        cold, hot = (jnp.asarray(ends, jnp.int32) for ends in self._pairs.T)
-        energies = self._energies(readings)
-        fresh = readings.fresh_energies if self.fresh_energies else None
-        temperatures = readings.temperature * state.temperature_ratios
-        number = len(self._pairs)
-
-        def attempt(pair, loop):
-            replica, accepted, swapped = loop
-            ends = replica[cold[pair]], replica[hot[pair]]
-            seen = energies if fresh is None else fresh[pair]
-            one = Pairing(seen[ends[0]], seen[ends[1]], temperatures[cold[pair]], temperatures[hot[pair]])
-            only = _of_pair(state.rule, pair, number)
-            is_accepted = self.rule.accept(only, one, draws[pair], readings.iteration)
-            is_accepted &= jnp.isfinite(one.cold_energy) & jnp.isfinite(one.hot_energy)
-            is_swapped = is_accepted & is_allowed[pair]
-            first, second = jnp.where(is_swapped, ends[1], ends[0]), jnp.where(is_swapped, ends[0], ends[1])
-            replica = replica.at[cold[pair]].set(first).at[hot[pair]].set(second)
-            return replica, accepted.at[pair].set(is_accepted), swapped.at[pair].set(is_swapped)
-
-        none = jnp.zeros(number, bool)
-        replica, accepted, swapped = lax.fori_loop(0, number, attempt, (_replicas(state.rung), none, none))
-        return _replicas(replica), accepted, swapped
-
-    def _energies(self, readings: Readings) -> Array:
-        return readings.energies if self.include_prior else readings.energies - readings.prior_energies
+    def _energies(self, energies: Any, prior_energies: Any) -> Array:
+        return energies if self.include_prior else energies - prior_energies
 
     def _adapted(self, state: ExchangeState, accepted: Array, iteration: Array) -> tuple[Array, Array]:
         if self.adaptation is None:
@@ -263,13 +234,3 @@ class Exchange(Coupling):
         ratio = jnp.where((old > 0) & (new > 0), jnp.sqrt(new / jnp.where(old > 0, old, 1.0)), 0.0)
         scale = jnp.where(after.rung == before.rung, 1.0, ratio)
         return Move(step_size, temperature, jnp.ones_like(step_size), scale.astype(step_size.dtype))
-
-
-def _replicas(rung: Array) -> Array:
-    """The replica on each rung, from the rung of each replica; its own inverse."""
-    return jnp.zeros_like(rung).at[rung].set(jnp.arange(len(rung), dtype=rung.dtype))
-
-
-def _of_pair(rule_state: Any, pair: Array, number: int) -> Any:
-    """The part of a rule's state that belongs to one pair."""
-    return type(rule_state)(*(leaf[pair] if jnp.shape(leaf) == (number,) else leaf for leaf in rule_state))

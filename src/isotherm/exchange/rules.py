@@ -1,7 +1,7 @@
 """When two replicas swap rungs: the corrected Metropolis rule, and the deterministic rule with a buffer."""
 
 import dataclasses
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -30,7 +30,7 @@ class Pairing(NamedTuple):
 
 
 class CorrectedState(NamedTuple):
-    """Tracked variances of energy differences, one per pair of rungs, and the factor that swaps have put on F."""
+    """Tracked variances of energy differences and from how many measurements, per pair; the factor that swaps have put on F."""
 
     variance: Array
     num_estimates: Array
@@ -45,8 +45,8 @@ class Corrected:
 
     with delta = 1/tau_1 - 1/tau_2 and rung 1 the colder. Under Gaussian noise F = 1 keeps detailed balance on average; a larger
     F swaps more often and is biased; F = infinity is the naive rule. The variance is measured every `measure_every` iterations on
-    `num_measured` further batches that the replicas share, and tracked with weights 1/m or a constant. No swap happens
-    before the first measurement.
+    `num_measured` further batches, common to replicas that share their batches, and tracked with weights 1/m or a constant. No
+    swap happens before the first measurement.
 
     Attributes:
         correction_factor: F, a number or a function of the iteration. With an annealed temperature, F_0 tau_0 / tau_k keeps
@@ -93,7 +93,11 @@ class Corrected:
     def init(self, num_pairs: int) -> CorrectedState:
         """Nothing measured yet."""
         variance = jnp.zeros(num_pairs) if self.is_naive else jnp.full(num_pairs, jnp.inf)
-        return CorrectedState(variance, jnp.zeros((), jnp.int32), jnp.zeros(()))
+        return CorrectedState(variance, jnp.zeros(num_pairs, jnp.int32), jnp.zeros(()))
+
+    def of_pair(self, state: Any, pair: Array) -> Any:
+        """What of the state belongs to one pair."""
+        return state._replace(variance=state.variance[pair], num_estimates=state.num_estimates[pair])
 
     def log_acceptance(self, state: CorrectedState, pairs: Pairing, iteration: Array) -> Array:
         """Log of the probability to swap, at most 0."""
@@ -117,8 +121,9 @@ class Corrected:
     def track(self, state: CorrectedState, cold: Array, hot: Array) -> CorrectedState:
         """After a measurement: energies of the lower and upper replicas of each pair, shapes (num_measured, num_pairs)."""
         measured = jnp.var(cold - hot, axis=0, ddof=1)
-        number = state.num_estimates + 1
-        weight = 1.0 / number if self.smoothing is None else jnp.where(number == 1, 1.0, self.smoothing)
+        number = state.num_estimates + jnp.isfinite(measured)
+        later = 1.0 / jnp.maximum(number, 1) if self.smoothing is None else self.smoothing
+        weight = jnp.where(number <= 1, 1.0, later)
         kept = jnp.where(jnp.isfinite(state.variance), (1.0 - weight) * state.variance, 0.0)
         variance = jnp.where(jnp.isfinite(measured), kept + weight * measured, state.variance)
         return state._replace(variance=variance.astype(state.variance.dtype), num_estimates=number)
@@ -179,6 +184,10 @@ class Deterministic:
     def init(self, num_pairs: int) -> DeterministicState:
         """The buffer at the start."""
         return DeterministicState(jnp.asarray(self.buffer, jnp.result_type(float)))
+
+    def of_pair(self, state: Any, pair: Array) -> Any:
+        """The buffer is common to all pairs."""
+        return state
 
     def accept(self, state: DeterministicState, pairs: Pairing, uniform: Array, iteration: Array) -> Array:
         """Whether each pair would swap."""

@@ -34,6 +34,10 @@ class Scheme:
         """Whether a new window begins."""
         return jnp.ones((), bool)
 
+    def is_forced(self, num_rungs: int, iteration: Array) -> Array:
+        """Whether pairs that are allowed to swap must do so now."""
+        return jnp.zeros((), bool)
+
 
 @dataclasses.dataclass(frozen=True)
 class Adjacent(Scheme):
@@ -117,5 +121,4 @@ class DeterministicEvenOdd(Scheme):
         return iteration % self.length(num_rungs) == 0
 
     def is_forced(self, num_rungs: int, iteration: Array) -> Array:
-        """Whether pairs that are still waiting must swap now."""
         return self.is_exact & ((iteration + 1) % self.length(num_rungs) == 0)

@@ -1,3 +1,12 @@
-"""The demonstration, and one file per table or figure of the thesis."""
+"""The demonstration, and one file per table or figure of the thesis.
 
-EXPERIMENTS: tuple[str, ...] = ()
+A file of an experiment has a `TITLE`, two configurations of one frozen class, `QUICK` and `FULL`, whose `num_runs` is the number of
+independent repeats, and `run(config, seed, say)`, which returns an `Outcome`.
+"""
+
+EXPERIMENTS: dict[str, str] = {
+    "mixture-resgld": "mixture_resgld",
+    "mixture-vr": "mixture_vr",
+    "round-trips": "round_trips",
+    "modes25-deo": "modes25_deo",
+}

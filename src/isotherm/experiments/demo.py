@@ -103,19 +103,13 @@ def _rows(name: str, run: Run, target: Target) -> list[Row]:
     masses = [one.mode_masses(target.modes) for one in run.per_run()]
     variations = [target.total_variation(found) for found in masses]
     found = [float(np.sum(mass > _FOUND * target.mode_masses)) for mass in masses]
-    num_runs = len(variations)
     # A chain of a stack is as many gradients as it has particles, and its particles are reported as chains.
-    gradients = run.num_steps * num_runs * run.draws.shape[1]
+    gradients = run.num_steps * len(masses) * run.draws.shape[1]
     return [
-        Row(name, "total variation", None, *_mean_and_error(variations), num_runs),
-        Row(name, "modes found", None, *_mean_and_error(found), num_runs),
+        Row.of_runs(name, "total variation", variations),
+        Row.of_runs(name, "modes found", found),
         Row(name, "steps/s", None, gradients / run.seconds, None, 1),
     ]
-
-
-def _mean_and_error(values: list[float]) -> tuple[float, float | None]:
-    error = float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
-    return float(np.mean(values)), error
 
 
 def _table(rows: list[Row], config: Config) -> Table:
@@ -130,34 +124,20 @@ def _table(rows: list[Row], config: Config) -> Table:
 def _cells(rows: list[Row]) -> dict[str, list[str]]:
     cells: dict[str, list[str]] = {}
     for row in rows:
-        error = "" if row.std_error is None else f" ± {row.std_error:.2g}"
-        text = f"{row.ours / 1e6:.2f} M" if row.metric == "steps/s" else f"{row.ours:.3g}{error}"
+        text = f"{row.ours / 1e6:.2f} M" if row.metric == "steps/s" else row.text
         cells.setdefault(row.method, []).append(text)
     return cells
 
 
 def draw_landscape(target: Target, runs: dict[str, Run], rows: list[Row]) -> Any:
     """The true density and that of the first run of each method, side by side."""
-    from matplotlib.figure import Figure
+    from isotherm.experiments.pictures import panels, show_draws, show_truth
 
-    figure = Figure(figsize=(3.1 * (1 + len(runs)), 3.5), layout="constrained")
-    axes = figure.subplots(1, 1 + len(runs))
-    low, high = target.span
-    bins = 100
-    size = int(np.sqrt(len(target.truth.probabilities)))
-    fine = target.truth.probabilities.reshape(bins, size // bins, bins, size // bins).sum(axis=(1, 3))
-    highest = fine.max()
-    axes[0].imshow(fine.T, origin="lower", extent=(low, high, low, high), cmap="magma", vmax=highest)
-    axes[0].set_title("truth")
+    figure, axes = panels(1, 1 + len(runs), (3.1, 3.5))
+    highest = show_truth(axes[0, 0], target)
     variation = {row.method: row.ours for row in rows if row.metric == "total variation"}
-    for axis, (name, run) in zip(axes[1:], runs.items(), strict=True):
-        flat = np.asarray(run.draws)[0].reshape(-1, 2)
-        seen, _, _ = np.histogram2d(flat[:, 0], flat[:, 1], bins, [[low, high], [low, high]])
-        axis.imshow(seen.T / seen.sum(), origin="lower", extent=(low, high, low, high), cmap="magma", vmax=highest)
-        axis.set_title(f"{name}: TV {variation[name]:.3f}")
-    for axis in axes:
-        axis.set_xticks(range(-2, 3))
-        axis.set_yticks(range(-2, 3))
+    for axis, (name, run) in zip(axes[0, 1:], runs.items(), strict=True):
+        show_draws(axis, run, target, highest, f"{name}: TV {variation[name]:.3f}")
     return figure
 
 

@@ -2,7 +2,10 @@
 
 import dataclasses
 import pathlib
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
 
 from isotherm.sampling.describe import environment
 from isotherm.sampling.store import write_json
@@ -18,6 +21,19 @@ class Row:
     ours: float
     std_error: float | None
     runs: int
+
+    @classmethod
+    def of_runs(
+        cls, method: str, metric: str, values: Sequence[float] | np.ndarray, thesis: float | None = None
+    ) -> Self:
+        """The mean of one value per run, with its standard error."""
+        error = float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
+        return cls(method, metric, thesis, float(np.mean(values)), error, len(values))
+
+    @property
+    def text(self) -> str:
+        """Ours, with the standard error."""
+        return f"{self.ours:.3g}" + ("" if self.std_error is None else f" ± {self.std_error:.2g}")
 
 
 def write_result(

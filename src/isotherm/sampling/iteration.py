@@ -95,7 +95,8 @@ def iterate(parts: Parts, state: State, inputs: Inputs, iteration: Array, is_due
 
     readings = read(parts, found.energy, found.prior_energy, iteration)
     if parts.coupling.num_fresh:
-        readings = readings._replace(fresh_energies=_fresh_energies(parts, state, inputs))
+        fresh, fresh_prior = _fresh_energies(parts, state, inputs)
+        readings = readings._replace(fresh_energies=fresh, fresh_prior_energies=fresh_prior)
     coupling, move = parts.coupling.update(state.coupling, inputs.coupling, readings)
     log_weights = jnp.zeros_like(found.energy)
     if parts.coupling.is_weighted:
@@ -111,8 +112,8 @@ def iterate(parts: Parts, state: State, inputs: Inputs, iteration: Array, is_due
     return next_state, Observation(found.energy, found.energies, log_weights, move)
 
 
-def _fresh_energies(parts: Parts, state: State, inputs: Inputs) -> Array:
-    """Energies of every chain on each of the coupling's own batches, shape (num_fresh, P)."""
+def _fresh_energies(parts: Parts, state: State, inputs: Inputs) -> tuple[Array, Array]:
+    """Energies and prior energies of every chain on each of the coupling's own batches, shapes (num_fresh, P)."""
     own = parts.estimator.num_batches
     batches, noises = (
         jax.tree.map(lambda *leaves: jnp.stack(leaves), *several)
@@ -123,7 +124,7 @@ def _fresh_energies(parts: Parts, state: State, inputs: Inputs) -> Array:
     def of_batch(batch, noise):
         def of_chain(estimator, position, model_state, noise, own_batch):
             seen = batch if is_shared else own_batch
-            return parts.estimator.measure(parts.potential, estimator, position, model_state, seen, noise)[0]
+            return parts.estimator.measure(parts.potential, estimator, position, model_state, seen, noise)
 
         chains = (state.estimator, state.position, state.model_state, noise, None if is_shared else batch)
         return over_chains(parts.chain_mode, of_chain, *chains)

@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax import Array
+from jax import Array, lax
 
 from isotherm.randomness import Purpose, chain_keys, fold, run_keys
 from isotherm.sampling.iteration import Parts, State, over_chains, read
@@ -15,7 +15,11 @@ from isotherm.sampling.streams import draw_potential_noises
 
 
 def measure(parts: Parts, seed_key: Array, feed: Any, state: State, iteration: Array) -> State:
-    """The runs after the coupling has been given `num_measured` energies of every chain, on batches common to the chains."""
+    """The runs after the coupling has been given `num_measured` energies of every chain.
+
+    Chains that share their batches are measured on common ones, and chains with batches of their own on batches of their own:
+    the noise of a difference is that which the coupling will meet.
+    """
     num_runs, num_chains = jax.tree.leaves(state.position)[0].shape[:2]
     number = parts.coupling.num_measured
     keys_batch = run_keys(seed_key, Purpose.MEASURE_BATCH, num_runs)
@@ -23,23 +27,27 @@ def measure(parts: Parts, seed_key: Array, feed: Any, state: State, iteration: A
     one = jax.tree.map(lambda leaf: leaf[0, 0], state.position)
     own = chain_keys(keys_noise, num_chains)
     noises = draw_potential_noises(parts.potential, keys_noise, own, iteration[None], one, number)
+    is_shared = parts.potential.is_batch_shared
 
-    def of_run(state, key, noises):
-        def of_batch(number):
-            batch = parts.potential.batch(fold(key, number), iteration, feed)
+    def of_run(state, key, keys, noises):
+        def of_batch(inputs):
+            number, noise_of_batch = inputs
+            common = parts.potential.batch(fold(key, number), iteration, feed) if is_shared else None
 
-            def of_chain(estimator, position, model_state, noise):
+            def of_chain(estimator, position, model_state, noise, key):
+                batch = common if is_shared else parts.potential.batch(fold(key, number), iteration, feed)
                 return parts.estimator.measure(parts.potential, estimator, position, model_state, batch, noise)
 
-            chains = (state.estimator, state.position, state.model_state, noises[number])
+            chains = (state.estimator, state.position, state.model_state, noise_of_batch, keys)
             return over_chains(parts.chain_mode, of_chain, *chains)
 
-        energies, priors = zip(*map(of_batch, range(number)), strict=True)
-        readings = read(parts, jnp.stack(energies), jnp.stack(priors), iteration)
-        return parts.coupling.calibrate(state.coupling, readings)
+        stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *noises)
+        energies, priors = lax.map(of_batch, (jnp.arange(number), stacked))
+        return parts.coupling.calibrate(state.coupling, read(parts, energies, priors, iteration))
 
     this_iteration = jax.tree.map(lambda leaf: leaf[0], noises)
-    return state._replace(coupling=jax.vmap(of_run)(state, keys_batch, this_iteration))
+    keys = chain_keys(keys_batch, num_chains)
+    return state._replace(coupling=jax.vmap(of_run)(state, keys_batch, keys, this_iteration))
 
 
 def refresh(parts: Parts, feed: Any, state: State) -> State:

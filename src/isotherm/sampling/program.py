@@ -73,8 +73,9 @@ class Program:
             state = jax.vmap(lambda x: init_state(self.parts, x, self.num_chains))(position)
             dtype = jnp.result_type(*jax.tree.leaves(position))
             shape = jax.ShapeDtypeStruct((self.num_runs, self.num_chains), dtype)
-            # The carry is donated, and no buffer may be donated twice.
-            return jax.tree.map(jnp.copy, Carry(state, init_book(shape, position, self.tracks_best)))
+            # The carry is donated, and no buffer may be donated twice. A weakly typed leaf would be another program's argument.
+            carry = Carry(state, init_book(shape, position, self.tracks_best))
+            return jax.tree.map(lambda leaf: jnp.array(leaf, jnp.asarray(leaf).dtype), carry)
 
         return jax.jit(init)
 

@@ -1,5 +1,6 @@
 """The random inputs of the iterations: keys of every stream, noise for many iterations at once, and batches."""
 
+import operator
 from typing import Any, NamedTuple
 
 import jax
@@ -25,8 +26,8 @@ class Keys(NamedTuple):
 
 def open_streams(seed_key: Array, num_runs: int, num_chains: int) -> Keys:
     """The keys of R runs of P chains."""
-    of_run = {purpose: run_keys(seed_key, purpose, num_runs) for purpose in Purpose}
-    of_chain = {purpose: chain_keys(keys, num_chains) for purpose, keys in of_run.items()}
+    of_run = jax.vmap(lambda purpose: run_keys(seed_key, purpose, num_runs))(jnp.arange(len(Purpose)))
+    of_chain = jax.vmap(lambda keys: chain_keys(keys, num_chains))(of_run)
     return Keys(
         of_chain[Purpose.KERNEL],
         of_chain[Purpose.PROBE],
@@ -71,7 +72,10 @@ def draw_potential_noises(
 
         return jax.vmap(of_run, out_axes=1)(keys_shared, keys_own)
 
-    return tuple(of_evaluation(evaluation) for evaluation in range(number))
+    if number == 1:
+        return (of_evaluation(0),)
+    drawn = jax.vmap(of_evaluation)(jnp.arange(number))
+    return tuple(jax.tree.map(operator.itemgetter(evaluation), drawn) for evaluation in range(number))
 
 
 def draw_batches(parts: Parts, keys: Keys, iteration: Array, feed: Any) -> tuple[Any, ...]:

@@ -1,0 +1,82 @@
+"""One swap stage: which replicas change rungs, given what the scheme allows and what the rule accepts."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from isotherm.exchange.rules import Pairing
+
+
+class Swaps(NamedTuple):
+    """What a stage did.
+
+    Attributes:
+        rung: the rung of each replica after it, shape (P,).
+        accepted: whether the rule would swap each pair, allowed or not, shape (K,).
+        swapped: whether it did, shape (K,).
+    """
+
+    rung: Array
+    accepted: Array
+    swapped: Array
+
+
+def swap_at_once(
+    accept: Callable[[Pairing, Array], Array],
+    rung: Array,
+    energies: Array,
+    is_alive: Array,
+    temperatures: Array,
+    uniform: Array,
+    is_allowed: Array,
+    is_forced: Array,
+) -> Swaps:
+    """Adjacent pairs, all on the energies before any swap. Those that are allowed must share no replica."""
+    replica = on_rungs(rung)
+    energies, is_alive = energies[replica], is_alive[replica]
+    pairs = Pairing(energies[:-1], energies[1:], temperatures[:-1], temperatures[1:])
+    accepted = accept(pairs, uniform) & is_alive[:-1] & is_alive[1:]
+    swapped = is_allowed & (accepted | is_forced)
+    up, down = jnp.append(swapped, False), jnp.append(jnp.zeros(1, bool), swapped)
+    replica = jnp.where(up, jnp.roll(replica, -1), jnp.where(down, jnp.roll(replica, 1), replica))
+    return Swaps(on_rungs(replica), accepted, swapped)
+
+
+def swap_in_turn(
+    accept: Callable[[Array, Pairing, Array], Array],
+    pairs: np.ndarray,
+    rung: Array,
+    energies: Array,
+    temperatures: Array,
+    uniform: Array,
+    is_allowed: Array,
+) -> Swaps:
+    """Pairs one after another; a swap is seen by the next. `accept` takes the number of a pair first.
+
+    Energies have the shape (P,), or (K, P) where every pair has its own.
+    """
+    cold, hot = (jnp.asarray(ends, jnp.int32) for ends in pairs.T)
+
+    def attempt(pair, loop):
+        replica, accepted, swapped = loop
+        ends = replica[cold[pair]], replica[hot[pair]]
+        seen = energies if energies.ndim == 1 else energies[pair]
+        one = Pairing(seen[ends[0]], seen[ends[1]], temperatures[cold[pair]], temperatures[hot[pair]])
+        is_accepted = accept(pair, one, uniform[pair])
+        is_accepted &= jnp.isfinite(one.cold_energy) & jnp.isfinite(one.hot_energy)
+        is_swapped = is_accepted & is_allowed[pair]
+        first, second = jnp.where(is_swapped, ends[1], ends[0]), jnp.where(is_swapped, ends[0], ends[1])
+        replica = replica.at[cold[pair]].set(first).at[hot[pair]].set(second)
+        return replica, accepted.at[pair].set(is_accepted), swapped.at[pair].set(is_swapped)
+
+    none = jnp.zeros(len(pairs), bool)
+    replica, accepted, swapped = lax.fori_loop(0, len(pairs), attempt, (on_rungs(rung), none, none))
+    return Swaps(on_rungs(replica), accepted, swapped)
+
+
+def on_rungs(rung: Array) -> Array:
+    """The replica on each rung, from the rung of each replica; its own inverse."""
+    return jnp.zeros_like(rung).at[rung].set(jnp.arange(len(rung), dtype=rung.dtype))

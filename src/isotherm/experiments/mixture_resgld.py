@@ -1,0 +1,142 @@
+"""Corrected swaps on three Gaussian mixtures whose energies are noisy: swap rates, masses and convergence."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from isotherm.experiments.pictures import panels
+from isotherm.experiments.reproduce import Outcome
+from isotherm.experiments.result import Row
+from isotherm.potentials import Potential, with_noise
+from isotherm.samplers import naive_resgld, resgld, sgld
+from isotherm.sampling import Run, Sampler, sample
+from isotherm.targets import Target, resgld_mixtures
+
+TITLE = "Replica exchange on Gaussian mixtures with noisy energies; every true mass below zero is 0.4"
+_CELLS = 60
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """The thesis' settings. Energies of U1 have Gaussian noise of sd 2, of U2 t_5, of U3 7 t_10."""
+
+    num_steps: int = 100_000
+    num_runs: int = 40
+    thinning: int = 10
+    step_size: float = 0.03
+    temperatures: tuple[float, float] = (1.0, 10.0)
+    gradient_noise: float = 0.1
+    measure_every: int = 100
+    num_measured: int = 10
+
+
+FULL = Config()
+QUICK = Config(num_steps=20_000, num_runs=8)
+
+# The correction factors of each mixture; None is SGLD. The thesis' swap rates are those of its text.
+_FACTORS = {"U1": (None, 1.0, np.inf), "U2": (None, 1.0, np.inf), "U3": (1.0, 2.0, 4.0, np.inf)}
+_THESIS = {("U3", 1.0): 0.0, ("U3", 2.0): 0.004, ("U3", 4.0): 0.071, ("U3", np.inf): 0.46}
+
+
+def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
+    """All methods on all mixtures."""
+    rows: list[Row] = []
+    studies: dict[str, tuple[Target, dict[str, Run]]] = {}
+    for target in resgld_mixtures():
+        studies[target.name] = target, {}
+        for factor in _FACTORS[target.name]:
+            label = _label(factor)
+            say(f"{target.name}, {label}")
+            found = _sample(target, _sampler(factor, config), config, seed)
+            studies[target.name][1][label] = found
+            rows += _rows(f"{target.name}, {label}", found, target, _THESIS.get((target.name, factor)))
+    return Outcome(rows, {"mixtures": _draw(studies)})
+
+
+def _label(factor: float | None) -> str:
+    if factor is None:
+        return "SGLD"
+    return "naive" if factor == np.inf else f"F = {factor:g}"
+
+
+def _sampler(factor: float | None, config: Config) -> Sampler:
+    if factor is None:
+        return sgld(step_size=config.step_size)
+    if factor == np.inf:
+        return naive_resgld(config.step_size, temperatures=config.temperatures)
+    return resgld(
+        config.step_size,
+        temperatures=config.temperatures,
+        correction_factor=factor,
+        measure_every=config.measure_every,
+        num_measured=config.num_measured,
+    )
+
+
+def _noisy(target: Target, config: Config) -> Potential:
+    law: dict[str, dict[str, Any]] = {
+        "U1": {"energy_scale": 2.0},
+        "U2": {"energy_scale": 1.0, "degrees": 5},
+        "U3": {"energy_scale": 7.0, "degrees": 10},
+    }
+    return with_noise(target.potential, gradient_scale=config.gradient_noise, **law[target.name])
+
+
+def _sample(target: Target, sampler: Sampler, config: Config, seed: int) -> Run:
+    return sample(
+        _noisy(target, config),
+        sampler,
+        num_steps=config.num_steps,
+        num_runs=config.num_runs,
+        thinning=config.thinning,
+        seed=seed,
+        init=target.init,
+    )
+
+
+def _rows(name: str, run: Run, target: Target, thesis: float | None) -> list[Row]:
+    draws = np.asarray(run.draws)[:, 0, :, 0]
+    rows = [Row.of_runs(name, "mass below zero", np.mean(draws < 0, axis=1))]
+    rows.append(Row.of_runs(name, "histogram error", [_errors(one, target)[-1] for one in draws]))
+    if "swap_rate" in run.stats:
+        rows.insert(0, Row.of_runs(name, "swap rate", run.stats["swap_rate"][:, 0], thesis))
+    return rows
+
+
+def _edges(target: Target) -> np.ndarray:
+    return np.linspace(*target.span, _CELLS + 1)
+
+
+def _errors(draws: np.ndarray, target: Target, num_times: int = 1) -> np.ndarray:
+    """Total variation between the truth and the draws so far, over cells, at equally spaced times."""
+    cells = np.clip(np.digitize(draws, _edges(target)) - 1, 0, _CELLS - 1)
+    points = np.asarray(target.truth.points).reshape(-1)
+    truth, _ = np.histogram(points, _edges(target), weights=target.truth.probabilities)
+    times = np.linspace(0, len(draws), num_times + 1).astype(int)[1:]
+    counts = [np.bincount(cells[:time], minlength=_CELLS) / time for time in times]
+    return 0.5 * np.abs(np.array(counts) - truth).sum(axis=1)
+
+
+def _draw(studies: dict[str, tuple[Target, dict[str, Run]]]) -> Any:
+    """The thesis' panels: densities of U1, its convergence, densities of U2 and U3. Draws of all runs are pooled."""
+    figure, ((first, convergence, second, third),) = panels(1, 4, (3.6, 3.2))
+    for axis, name in ((first, "U1"), (second, "U2"), (third, "U3")):
+        target, runs = studies[name]
+        points = np.asarray(target.truth.points).reshape(-1)
+        spacing = points[1] - points[0]
+        axis.fill_between(points[::100], target.truth.probabilities[::100] / spacing, color="0.85", label="truth")
+        edges = np.linspace(*target.span, 161)
+        for label, found in runs.items():
+            density, _ = np.histogram(np.asarray(found.draws).reshape(-1), edges, density=True)
+            axis.plot(0.5 * (edges[1:] + edges[:-1]), density, label=label, linewidth=1.2)
+        axis.set(title=name, xlabel="x", ylabel="density", xlim=(target.modes.min() - 3, target.modes.max() + 3))
+        axis.legend(fontsize=7)
+    target, runs = studies["U1"]
+    for label, found in runs.items():
+        errors = np.mean([_errors(one, target, 40) for one in np.asarray(found.draws)[:, 0, :, 0]], axis=0)
+        convergence.loglog(np.linspace(0, found.num_steps, 41)[1:], errors, label=label)
+    convergence.set(title="convergence on U1", xlabel="iteration", ylabel="total variation over cells, mean of runs")
+    convergence.legend(fontsize=7)
+    return figure

@@ -1,0 +1,192 @@
+"""Variance-reduced replica exchange on the posterior of a Gaussian mixture with a mirrored twin."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from isotherm.experiments.pictures import panels
+from isotherm.experiments.reproduce import Outcome
+from isotherm.experiments.result import Row
+from isotherm.samplers import resgld, sgld, vr_resgld
+from isotherm.sampling import Run, Sampler, per_chain, sample
+from isotherm.targets import Target, mixture_posterior
+
+TITLE = "Posterior of a mixture, N = 100,000: swaps with and without control variates; each mode has mass 0.5"
+# Variances are measured on batches of each replica's own. On common batches those of mirrored replicas cancel by symmetry,
+# which would flatter the plain energies of this one problem.
+_SHARES_BATCHES = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """The thesis' settings, where it gives them; batch size, smoothing and measurements are those of the author's code.
+
+    Attributes:
+        num_data: N.
+        batch_size: n.
+        num_steps: iterations.
+        num_runs: independent repeats.
+        step_size: eta of both replicas.
+        temperatures: of the replicas, which start in different basins: the barrier is 381 times the higher one.
+        refresh_every: m of the traces.
+        periods: further m to study.
+        plain_factor: F of plain reSGLD.
+        step_sizes: eta of the sensitivity study.
+        batch_sizes: n of the sensitivity study.
+        num_study_steps: iterations of the sensitivity study.
+    """
+
+    num_data: int = 100_000
+    batch_size: int = 1_000
+    num_steps: int = 12_000
+    num_runs: int = 10
+    step_size: float = 1e-7
+    temperatures: tuple[float, float] = (10.0, 1000.0)
+    refresh_every: int = 40
+    periods: tuple[int, ...] = (10, 100, 400)
+    plain_factor: float = 100.0
+    step_sizes: tuple[float, ...] = (1e-8, 3e-8, 1e-7, 3e-7, 1e-6)
+    batch_sizes: tuple[int, ...] = (100, 300, 1_000, 3_000, 10_000)
+    num_study_steps: int = 800
+
+
+FULL = Config()
+QUICK = Config(
+    num_steps=3_000,
+    num_runs=2,
+    periods=(10, 400),
+    step_sizes=(1e-8, 1e-6),
+    batch_sizes=(100, 3_000),
+    num_study_steps=400,
+)
+
+
+def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
+    """Traces, variances against m, and the sensitivity to eta and n."""
+    target = _target(config, config.batch_size)
+    starts = per_chain(jnp.asarray(target.modes, jnp.float32))
+    runs: dict[str, Run] = {}
+    for period in sorted({config.refresh_every, *config.periods}):
+        runs[f"VR m = {period}"] = _run(target, _vr(config, period), config, seed, starts, say)
+    for factor in (config.plain_factor, 1.0):
+        plain = resgld(config.step_size, temperatures=config.temperatures, correction_factor=factor)
+        runs[f"plain F = {factor:g}"] = _run(target, plain, config, seed, starts, say)
+    cold = sgld(step_size=config.step_size, temperature=config.temperatures[0])
+    runs["SGLD"] = _run(target, cold, config, seed, jnp.array([30.0]), say)
+    rows = [row for name, found in runs.items() for row in _rows(name, found, target)]
+    rows.append(_reduction(runs, config))
+    study = _sensitivity(config, seed, say)
+    rows += [
+        Row.of_runs(f"VR eta = {step:g}, n = {size}", "variance", study[i, j])
+        for i, step in enumerate(config.step_sizes)
+        for j, size in enumerate(config.batch_sizes)
+    ]
+    return Outcome(rows, {"variance-reduction": _draw(runs, study, target, config)})
+
+
+def _target(config: Config, batch_size: int) -> Target:
+    return mixture_posterior(config.num_data, batch_size, is_batch_shared=_SHARES_BATCHES)
+
+
+def _vr(config: Config, period: int, step_size: float | None = None) -> Sampler:
+    return vr_resgld(
+        step_size or config.step_size, temperatures=config.temperatures, refresh_every=period, smoothing=0.2
+    )
+
+
+def _run(target: Target, sampler: Sampler, config: Config, seed: int, init: Any, say: Callable[[str], None]) -> Run:
+    say(sampler.name)
+    return sample(
+        target.potential,
+        sampler,
+        num_steps=config.num_steps,
+        num_runs=config.num_runs,
+        thinning=10,
+        seed=seed,
+        init=init,
+    )
+
+
+def _rows(name: str, run: Run, target: Target) -> list[Row]:
+    draws = np.asarray(run.draws)[:, 0, :, 0]
+    is_first = draws < target.modes.mean()
+    rows = [
+        Row.of_runs(name, "mass of the mode at -5", is_first.mean(axis=1)),
+        Row.of_runs(name, "visits both modes", (is_first.any(axis=1) & ~is_first.all(axis=1)).astype(float)),
+        Row.of_runs(name, "sd within modes", [_spread(one, target) for one in draws]),
+    ]
+    if "num_swaps" in run.stats:
+        rows.append(Row.of_runs(name, "swaps", run.stats["num_swaps"][:, 0]))
+        rows.append(Row.of_runs(name, "variance", _variances(run)))
+    return rows
+
+
+def _spread(draws: np.ndarray, target: Target) -> float:
+    """Root mean square distance from the mode, of the second half of the draws."""
+    late = draws[len(draws) // 2 :]
+    return float(np.sqrt(np.mean(np.min((late[:, None] - target.modes.T) ** 2, axis=1))))
+
+
+def _variances(run: Run) -> np.ndarray:
+    """Median over time of the tracked variance of an energy, (Var U_1 + Var U_2) / 2, for each run."""
+    seen = np.asarray(run.observed["variance_of_difference"])[:, :, :, ...].reshape(run.log_weights.shape[0], -1)
+    return np.median(np.where(np.isfinite(seen), seen, np.nan), axis=1) / 2
+
+
+def _reduction(runs: dict[str, Run], config: Config) -> Row:
+    reduced, plain = _variances(runs[f"VR m = {config.refresh_every}"]), _variances(runs["plain F = 1"])
+    return Row.of_runs(f"plain over VR m = {config.refresh_every}", "ratio of variances", plain / reduced)
+
+
+def _sensitivity(config: Config, seed: int, say: Callable[[str], None]) -> np.ndarray:
+    """Variances against eta and n, shape (step sizes, batch sizes, runs)."""
+    found = []
+    for size in config.batch_sizes:
+        target = _target(config, size)
+        short = dataclasses.replace(config, num_steps=config.num_study_steps)
+        starts = per_chain(jnp.asarray(target.modes, jnp.float32))
+        say(f"sensitivity, n = {size}")
+        each = (_vr(config, config.refresh_every, step) for step in config.step_sizes)
+        found.append([_variances(_run(target, one, short, seed, starts, lambda _: None)) for one in each])
+    return np.moveaxis(np.array(found), 0, 1)
+
+
+def _draw(runs: dict[str, Run], study: np.ndarray, target: Target, config: Config) -> Any:
+    """The thesis' panels: traces, densities, paths of the variance, and its contours over n / N and eta."""
+    figure, ((trace, density, paths, contour),) = panels(1, 4, (3.8, 3.2))
+    shown = [f"VR m = {config.refresh_every}", f"plain F = {config.plain_factor:g}", "SGLD"]
+    for name in shown:
+        found = runs[name]
+        draws = np.asarray(found.draws)[0, 0, :, 0]
+        trace.plot(found.iterations, draws, linewidth=0.6, label=name)
+        density.hist(
+            np.asarray(found.draws).reshape(-1),
+            np.linspace(*target.span, 200),
+            density=True,
+            histtype="step",
+            label=name,
+        )
+    trace.set(title="trace, first run", xlabel="iteration", ylabel="beta")
+    density.set(title="density, all runs", xlabel="beta")
+    trace.legend(fontsize=7)
+    density.legend(fontsize=7)
+    for name, found in runs.items():
+        if "variance_of_difference" in found.observed:
+            seen = np.asarray(found.observed["variance_of_difference"])[0].reshape(len(found.iterations))
+            paths.semilogy(found.iterations, seen / 2, label=name, linewidth=1)
+    paths.set(title="variance of an energy", xlabel="iteration")
+    paths.legend(fontsize=7)
+    ratios = np.array(config.batch_sizes) / config.num_data
+    drawn = contour.contourf(ratios, config.step_sizes, np.log10(study.mean(axis=2)), 12, cmap="viridis")
+    contour.set(
+        xscale="log",
+        yscale="log",
+        xlabel="n / N",
+        ylabel="step size",
+        title=f"log10 variance, m = {config.refresh_every}",
+    )
+    figure.colorbar(drawn, ax=contour)
+    return figure
