@@ -9,6 +9,7 @@ draw, ...).
 """
 
 from isotherm import exchange, potentials, schedules
+from isotherm.advice import Advice, advise
 from isotherm.errors import DivergenceError, DivergenceWarning
 from isotherm.potentials import Potential, from_energy, from_likelihood, from_log_density, with_noise
 from isotherm.samplers import (
@@ -36,11 +37,13 @@ from isotherm.sampling import Run, Sampler, load, per_chain, resume, sample
 __version__ = "0.1.0"
 
 __all__ = [
+    "Advice",
     "DivergenceError",
     "DivergenceWarning",
     "Potential",
     "Run",
     "Sampler",
+    "advise",
     "cvr_resghmc",
     "cycsghmc",
     "cycsgld",

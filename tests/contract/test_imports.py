@@ -16,6 +16,7 @@ ORDER = [
     "targets",
     "sampling",
     "samplers",
+    "advice",
     "userfile",
     "experiments",
     "bench",

@@ -43,12 +43,13 @@ def resgld(
     correction_factor: Schedule = 1.0,
     measure_every: int = 100,
     num_measured: int = 10,
+    energy_batch: str = "shared",
     scheme: Scheme | None = None,
     box: Box = None,
 ) -> Sampler:
     """Replica exchange SGLD with corrected swaps."""
     rule = Corrected(correction_factor, measure_every, num_measured)
-    return _exchange("resgld", SGLD(), Plain(), step_size, temperatures, num_replicas, scheme, rule, box)
+    return _exchange("resgld", SGLD(), Plain(energy_batch), step_size, temperatures, num_replicas, scheme, rule, box)
 
 
 def resghmc(
@@ -62,12 +63,14 @@ def resghmc(
     num_measured: int = 10,
     smoothing: float | None = 0.3,
     jump: float = 1.0,
+    energy_batch: str = "shared",
     scheme: Scheme | None = None,
     box: Box = None,
 ) -> Sampler:
     """Replica exchange SGHMC with corrected swaps."""
     rule = Corrected(correction_factor, measure_every, num_measured, smoothing, jump)
-    return _exchange("resghmc", SGHMC(friction), Plain(), step_size, temperatures, num_replicas, scheme, rule, box)
+    kernel, estimator = SGHMC(friction), Plain(energy_batch)
+    return _exchange("resghmc", kernel, estimator, step_size, temperatures, num_replicas, scheme, rule, box)
 
 
 def vr_resgld(

@@ -1,0 +1,122 @@
+"""Advice on a ladder before a long run: how often its pairs would swap for each correction factor, and with what window."""
+
+import dataclasses
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from isotherm.errors import check_real, refuse
+from isotherm.exchange import Corrected, Exchange, expected_round_trip, optimal_window
+from isotherm.exchange.exchange import ExchangeState
+from isotherm.exchange.rules import Pairing
+from isotherm.exchange.schemes import Scheme
+from isotherm.sampling import Sampler, sample
+
+
+@dataclasses.dataclass(frozen=True)
+class Advice:
+    """What a pilot says about a ladder; print it.
+
+    Attributes:
+        factors: F.
+        rates: the expected swap rate of each adjacent pair, shape (len(factors), P - 1).
+        variances: the variance of the energy difference of each pair.
+        windows: the best window of deterministic even-odd swaps for each F.
+        round_trips: the expected iterations of a round trip with it; infinite where a pair never swaps.
+    """
+
+    factors: tuple[float, ...]
+    rates: np.ndarray
+    variances: np.ndarray
+    windows: tuple[int, ...]
+    round_trips: tuple[float, ...]
+
+    def __str__(self) -> str:
+        lines = ["       F   swap rate: lowest   mean   window   iterations per round trip"]
+        for factor, rates, window, trip in zip(self.factors, self.rates, self.windows, self.round_trips, strict=True):
+            lines.append(f"{factor:8.4g} {rates.min():19.4f} {rates.mean():6.4f} {window:8d} {trip:27.4g}")
+        lowest, worst = int(np.argmin(self.rates[0])), float(self.variances.max())
+        lines.append(f"- Variance of energy differences: at most {worst:.4g}. F = 1 is unbiased under Gaussian noise.")
+        lines.append(f"- The pair that swaps least is {lowest} (counted from the target).")
+        return "\n".join(lines)
+
+
+def advise(
+    potential: Any,
+    sampler: Sampler,
+    *,
+    num_steps: int,
+    factors: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0, 16.0, np.inf),
+    seed: int = 0,
+    init: Any = None,
+    burn_in: int | None = None,
+) -> Advice:
+    """Run the replicas of a corrected exchange sampler without swaps, and say what swaps would do.
+
+    Args:
+        potential: as in `sample`.
+        sampler: such as `iso.resgld(...)`, for which advice is wanted.
+        num_steps: iterations of the pilot.
+        factors: the correction factors to compare.
+        seed: of the pilot.
+        init: as in `sample`.
+        burn_in: iterations left out; by default a fifth.
+
+    Example:
+        >>> import isotherm as iso, jax.numpy as jnp
+        >>> ladder = iso.resgld(0.05, temperatures=(1.0, 2.0, 4.0))
+        >>> advice = iso.advise(lambda x: x @ x / 2, ladder, num_steps=2000, init=jnp.zeros(2))
+        >>> bool((advice.rates > 0.3).all())
+        True
+    """
+    coupling = sampler.coupling
+    if not isinstance(coupling, Exchange) or not isinstance(coupling.rule, Corrected):
+        remedy = "Give one such as `iso.resgld(...)`."
+        refuse("sampler", "a replica exchange sampler with the corrected rule", sampler.name, remedy)
+    for factor in factors:
+        check_real("factors", factor if factor != np.inf else 1.0, "Give positive numbers or infinity.", above=0.0)
+    rule = dataclasses.replace(coupling.rule, correction_factor=1.0)
+    watched = _Watched(coupling.ladder, _Never(), rule, include_prior=coupling.include_prior)
+    pilot = dataclasses.replace(sampler, coupling=watched, window=None)
+    start = num_steps // 5 if burn_in is None else burn_in
+    run = sample(potential, pilot, num_steps=num_steps, burn_in=start, seed=seed, init=init, progress=False)
+    energies = np.asarray(run.energies)[0].T
+    variances = np.asarray(run.stats["variance_of_difference"])[0]
+    temperatures = np.asarray(coupling.ladder.temperatures)
+    pairs = Pairing(*(jnp.asarray(a) for a in (energies[:, :-1], energies[:, 1:], temperatures[:-1], temperatures[1:])))
+    rates = np.array([_mean_acceptance(rule, pairs, variances, factor) for factor in factors])
+    number = coupling.ladder.num_rungs
+    rejections = [tuple(float(r) for r in np.minimum(1 - rate, 1 - 1e-9)) for rate in rates]
+    windows = [
+        optimal_window(number, rejection) if min(rate) > 0 else 1
+        for rejection, rate in zip(rejections, rates, strict=True)
+    ]
+    trips = [
+        expected_round_trip(number, rejection, window) if min(rate) > 0 else np.inf
+        for rejection, rate, window in zip(rejections, rates, windows, strict=True)
+    ]
+    return Advice(tuple(factors), rates, variances, tuple(windows), tuple(trips))
+
+
+def _mean_acceptance(rule: Corrected, pairs: Pairing, variances: np.ndarray, factor: float) -> np.ndarray:
+    """Mean over time of min(1, S) for each pair."""
+    one = dataclasses.replace(rule, correction_factor=factor)
+    state = one.init(len(variances))._replace(variance=jnp.asarray(variances))
+    return np.asarray(jnp.mean(jnp.exp(one.log_acceptance(state, pairs, jnp.zeros((), jnp.int32))), axis=0))
+
+
+class _Never(Scheme):
+    """No pair may swap."""
+
+    def is_active(self, num_rungs: int, iteration: Array, uniform: Array) -> Array:
+        return jnp.zeros(num_rungs - 1, bool)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Watched(Exchange):
+    """Records every replica."""
+
+    def recorded(self, state: ExchangeState) -> None:
+        return None
