@@ -8,19 +8,23 @@ from rich.console import Console
 from rich.table import Table
 
 from isotherm.bench.network import overhead_rows
+from isotherm.bench.tempering import exchange_rows
 from isotherm.bench.timing import Measurement
 from isotherm.bench.toy import sgld_rows
 from isotherm.errors import refuse
 
+_PEERS = {"blackjax": "BlackJAX", "tensorflow_probability": "TensorFlow Probability"}
+
 
 def run_bench(peers: bool, out: pathlib.Path | None, console: Console) -> list[Measurement]:
     """Measure, print a table, and write JSON where asked."""
-    if peers and importlib.util.find_spec("blackjax") is None:
-        refuse("peers", "used where they are installed", "no BlackJAX", 'Run: pip install "isotherm[peers]"')
-    console.print("Measuring; a minute or two ...", highlight=False)
+    for module, name in _PEERS.items() if peers else ():
+        if importlib.util.find_spec(module) is None:
+            refuse("peers", "used where they are installed", f"no {name}", 'Run: pip install "isotherm[peers]"')
+    console.print("Measuring; a few minutes ..." if peers else "Measuring; a minute or two ...", highlight=False)
     rows = overhead_rows()
     if peers:
-        rows += sgld_rows(1, 5_000_000) + sgld_rows(16, 1_000_000)
+        rows += sgld_rows(1, 5_000_000) + sgld_rows(16, 1_000_000) + exchange_rows(1) + exchange_rows(10)
     table = Table(title="Work per second, medians of 5 in one process; a ratio above 1 means isotherm is faster")
     for column in ("work", "peer", "ours", "theirs", "ratio"):
         table.add_column(column, justify="left" if column in ("work", "peer") else "right")
