@@ -9,7 +9,6 @@ from jax import Array
 
 from isotherm.errors import check_real, refuse
 from isotherm.exchange import Corrected, Exchange, expected_round_trip, optimal_window
-from isotherm.exchange.exchange import ExchangeState
 from isotherm.exchange.rules import Pairing
 from isotherm.exchange.schemes import Scheme
 from isotherm.sampling import Sampler, sample
@@ -118,5 +117,5 @@ class _Never(Scheme):
 class _Watched(Exchange):
     """Records every replica."""
 
-    def recorded(self, state: ExchangeState) -> None:
+    def recorded(self, observed: dict[str, Array]) -> None:
         return None

@@ -73,17 +73,19 @@ class Coupling:
         """Log weights of the P positions under the state that `update` has just returned. Called when a draw is kept."""
         return jnp.zeros_like(readings.energies)
 
-    def recorded(self, state: Any) -> Array | None:
-        """Numbers of the chains to record, a vector, from the state in which their positions were reached.
+    def observe(self, state: Any) -> dict[str, Array]:
+        """Small arrays to record with every draw, from the state before `update`, such as the rung of every chain.
 
-        None records every chain. The state is that before `update`: it is the one under which the chains moved to where they
-        are, and the energies of this iteration have not yet been used to choose among them.
+        That is the state under which the chains moved to where they are.
+        """
+        return {}
+
+    def recorded(self, observed: dict[str, Array]) -> Array | None:
+        """Numbers of the chains to record, shape (..., Q), from observations with leading axes; None records every chain.
+
+        The energies of the iteration have not yet been used to choose among the chains.
         """
         return None
-
-    def observe(self, state: Any) -> dict[str, Array]:
-        """Small arrays to record with every draw, from the state before `update`, such as the rung of every chain."""
-        return {}
 
     def calibrate(self, state: Any, measured: Readings) -> Any:
         """The state after periodic measurements; the energies there have shape (num_measured, P)."""

@@ -7,6 +7,7 @@ import pytest
 
 import isotherm as iso
 from isotherm.cli import main
+from isotherm.experiments import EXPERIMENTS
 from isotherm.samplers import METHODS
 
 FILE = """
@@ -44,7 +45,7 @@ def refused(capsys, *command):
 
 def test_list_prints_names(capsys):
     main(["list", "--json"])
-    assert json.loads(capsys.readouterr().out) == {"methods": list(METHODS), "experiments": []}
+    assert json.loads(capsys.readouterr().out) == {"methods": list(METHODS), "experiments": list(EXPERIMENTS)}
     main(["list"])
     assert "sghmc" in capsys.readouterr().out
 

@@ -1,4 +1,4 @@
-"""What it costs that a swap and the next gradient see the same batch: a bias of the order of the step size, gone with fresh ones."""
+"""What a swap and the next gradient lose by sharing a batch: a bias of the order of the step size, gone with fresh ones."""
 
 import dataclasses
 
@@ -28,8 +28,8 @@ class Known(Plain):
 
     is_exact = False
 
-    def evaluate(self, potential, state, position, *arguments):
-        state, found = super().evaluate(potential, state, position, *arguments)
+    def evaluate(self, potential, state, position, model_state, batches, noises, probe=None):
+        state, found = super().evaluate(potential, state, position, model_state, batches, noises, probe)
         if self.is_exact:
             return state, found._replace(energy=0.5 * position**2, prior_energy=jnp.zeros_like(position))
         return state, found._replace(prior_energy=NOISE**2 * position**2)

@@ -65,8 +65,8 @@ class Swaps(Coupling):
         move = Move(readings.step_size * everyone, temperature, everyone, scale)
         return Ladder(rung, state.num_swaps + is_swapped), move
 
-    def recorded(self, state):
-        return jnp.argmin(state.rung)[None]
+    def recorded(self, observed):
+        return jnp.argmin(observed["rung"], axis=-1)[..., None]
 
     def observe(self, state):
         return {"rung": state.rung}

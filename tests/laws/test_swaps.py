@@ -85,7 +85,7 @@ def stage(exchange, noise_scale, num_iterations=1, knows_variance=True, num_draw
             return state, None
 
         state, _ = jax.lax.scan(iteration, state, (jnp.arange(num_iterations), draws, noise))
-        return jnp.zeros(RUNGS).at[state.rung].set(x), state.num_swaps.sum()
+        return jnp.zeros(RUNGS).at[state.rung].set(x), state.counts[1].sum()
 
     moved, swaps = jax.jit(jax.vmap(one))(position, keys)
     return np.asarray(moved), int(swaps.sum())
@@ -158,7 +158,7 @@ def test_variance_is_tracked_and_nothing_swaps_before():
     exchange = Exchange(ladder(), DeterministicEvenOdd(1), Corrected(1.0))
     _, swaps = stage(exchange, 1.0, knows_variance=False)
     assert swaps == 0
-    state = exchange.init(RUNGS)._replace(rung=jnp.array([2, 0, 1, 3]))
+    state = exchange.init(RUNGS)._replace(rung=jnp.array([2, 0, 1, 3]), replica=jnp.array([1, 2, 0, 3]))
     rng = np.random.default_rng(0)
     scale = np.array([1.0, 2.0, 3.0, 4.0])
     measured = []

@@ -38,18 +38,18 @@ def log_prior(weights: Any) -> Any:
     return -0.5 * sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(weights))
 
 
-def init_weights(key: Any) -> Any:
+def init_weights(key: Any, sizes: tuple[int, ...] = _SIZES) -> Any:
     """He-normal weights and zero biases."""
-    keys = jax.random.split(key, len(_SIZES) - 1)
-    pairs = zip(_SIZES[:-1], _SIZES[1:], keys, strict=True)
+    keys = jax.random.split(key, len(sizes) - 1)
+    pairs = zip(sizes[:-1], sizes[1:], keys, strict=True)
     return [(jax.random.normal(k, (m, n)) * np.sqrt(2 / m), jnp.zeros(n)) for m, n, k in pairs]
 
 
-def make_data() -> tuple[np.ndarray, np.ndarray]:
+def make_data(sizes: tuple[int, ...] = _SIZES) -> tuple[np.ndarray, np.ndarray]:
     """Random inputs with random labels: only the time matters."""
     rng = np.random.default_rng(0)
-    inputs = rng.standard_normal((_NUM_DATA, _SIZES[0])).astype(np.float32)
-    return inputs, rng.integers(_SIZES[-1], size=_NUM_DATA).astype(np.int32)
+    inputs = rng.standard_normal((_NUM_DATA, sizes[0])).astype(np.float32)
+    return inputs, rng.integers(sizes[-1], size=_NUM_DATA).astype(np.int32)
 
 
 def overhead_rows(num_steps: int = 2_000) -> list[Measurement]:

@@ -20,7 +20,7 @@ _NUM_REPLICAS = 16
 _TEMPERATURES = (1.0, 10.0)
 
 
-def exchange_rows(thinning: int, num_sweeps: int = 200_000) -> list[Measurement]:
+def exchange_rows(thinning: int, num_sweeps: int = 500_000) -> list[Measurement]:
     """Sweeps per second of one ladder, beside both loops around TensorFlow Probability's kernel.
 
     A sweep moves every replica once by a Langevin step and tries the even or the odd pairs in turn. The peer's step is adjusted

@@ -14,7 +14,7 @@ from isotherm.exchange.ladder import Ladder
 from isotherm.exchange.round_trips import RoundTrips, count_round_trips, init_round_trips
 from isotherm.exchange.rules import Corrected, Rule
 from isotherm.exchange.schemes import DeterministicEvenOdd, Scheme
-from isotherm.exchange.swaps import Swaps, on_rungs, swap_at_once, swap_in_turn
+from isotherm.exchange.swaps import Swaps, swap_at_once, swap_in_turn
 from isotherm.kernels.kernel import Move
 from isotherm.potentials.potential import Potential
 from isotherm.randomness import uniforms
@@ -25,28 +25,24 @@ class ExchangeState(NamedTuple):
 
     Attributes:
         rung: the rung of each replica, shape (P,).
+        replica: the replica on each rung, shape (P,).
         step_ratios: step sizes of the rungs over that of rung 0, shape (P,).
         temperature_ratios: temperatures of the rungs over that of rung 0, shape (P,).
-        is_open: gates of the pairs, shape (K,).
+        is_open: gates of the pairs, shape (K,); nothing where the scheme has none.
         rule: the state of the swap rule.
-        last_swap: when each pair last swapped, shape (K,).
-        num_attempts: how often each pair was allowed to swap, shape (K,).
-        num_swaps: how often it did, shape (K,).
-        num_accepted: how often it would have, allowed or not, shape (K,).
-        num_iterations: iterations so far.
+        last_swap: when each pair last swapped, shape (K,); nothing without a cooling time.
+        counts: how often each pair was allowed to swap, did, would have (allowed or not), and was looked at, shape (4, K).
         trips: round trips of the replicas.
     """
 
     rung: Array
+    replica: Array
     step_ratios: Array
     temperature_ratios: Array
-    is_open: Array
+    is_open: Any
     rule: Any
-    last_swap: Array
-    num_attempts: Array
-    num_swaps: Array
-    num_accepted: Array
-    num_iterations: Array
+    last_swap: Any
+    counts: Array
     trips: RoundTrips
 
 
@@ -111,6 +107,10 @@ class Exchange(Coupling):
         return self.scheme.is_sequential and self.ladder.num_rungs > 2
 
     @property
+    def _has_gates(self) -> bool:
+        return self.scheme.length(self.ladder.num_rungs) > 1
+
+    @property
     def _pairs(self) -> np.ndarray:
         return self.scheme.pairs(self.ladder.num_rungs)
 
@@ -128,73 +128,73 @@ class Exchange(Coupling):
     def init(self, num_chains: int) -> ExchangeState:
         rung = jnp.arange(num_chains, dtype=jnp.int32)
         number = len(self._pairs)
-        nothing = jnp.zeros(number, jnp.int32)
         steps, temperatures = jnp.asarray(self.ladder.step_sizes), jnp.asarray(self.ladder.temperatures)
         coldest = jnp.where(temperatures[0] > 0, temperatures[0], 1.0)
         return ExchangeState(
             rung,
+            rung,
             steps / steps[0],
             temperatures / coldest,
-            jnp.ones(number, bool),
+            jnp.ones(number, bool) if self._has_gates else (),
             self.rule.init(number),
-            jnp.full(number, -(2**30), jnp.int32),
-            nothing,
-            nothing,
-            nothing,
-            jnp.zeros((), jnp.int32),
+            jnp.full(number, -(2**30), jnp.int32) if self.cooling else (),
+            jnp.zeros((4, number), jnp.int32),
             init_round_trips(rung),
         )
 
     def draw(self, key: Array, iterations: Array, num_chains: int) -> Array:
-        return uniforms(key, iterations, len(self._pairs) + 2)
+        return uniforms(key, iterations, len(self._pairs) + 2)  # The last two: whether to try, and which pairs.
 
     def update(self, state: ExchangeState, draws: Array, readings: Readings) -> tuple[ExchangeState, Move]:
-        number = self.ladder.num_rungs
-        iteration = readings.iteration
-        is_open = state.is_open | self.scheme.opens_gates(number, iteration)
-        is_allowed = self.scheme.is_active(number, iteration, draws[-1]) & is_open
-        is_allowed &= (iteration - state.last_swap > self.cooling) & (draws[-2] < self.intensity)
-        rung, accepted, swapped = self._swap(state, draws[:-2], readings, is_allowed)
+        number, iteration = self.ladder.num_rungs, readings.iteration
+        is_allowed = self.scheme.is_active(number, iteration, draws[-1])
+        is_open, last_swap = state.is_open, state.last_swap
+        if self._has_gates:
+            is_open |= self.scheme.opens_gates(number, iteration)
+            is_allowed &= is_open
+        if self.cooling:
+            is_allowed &= iteration - last_swap > self.cooling
+        if self.intensity < 1:
+            is_allowed &= draws[-2] < self.intensity
+        replica, rung, accepted, swapped = self._swap(state, draws[: len(self._pairs)], readings, is_allowed)
         step_ratios, temperature_ratios = self._adapted(state, accepted, iteration)
         moved = ExchangeState(
             rung,
+            replica,
             step_ratios,
             temperature_ratios,
-            is_open & ~swapped if self.scheme.has_gates else is_open,
+            is_open & ~swapped if self._has_gates else (),
             self.rule.learn(state.rule, accepted, swapped, iteration),
-            jnp.where(swapped, iteration, state.last_swap),
-            state.num_attempts + is_allowed,
-            state.num_swaps + swapped,
-            state.num_accepted + accepted,
-            state.num_iterations + 1,
+            jnp.where(swapped, iteration, last_swap) if self.cooling else (),
+            state.counts + jnp.stack([is_allowed, swapped, accepted, jnp.ones_like(accepted)]),
             count_round_trips(state.trips, rung),
         )
         return moved, self._move(state, moved, readings)
 
-    def recorded(self, state: ExchangeState) -> Array:
-        return jnp.argmin(state.rung)[None]
+    def recorded(self, observed: dict[str, Array]) -> Array | None:
+        return jnp.argmin(observed["rung"], axis=-1)[..., None]
 
     def observe(self, state: ExchangeState) -> dict[str, Array]:
         seen = {"rung": state.rung}
         if self.adaptation is not None:
             values = state.temperature_ratios if self.adaptation.of == "temperature" else state.step_ratios
-            seen |= {"ladder": values, "num_accepted": state.num_accepted}
+            seen |= {"ladder": values, "num_accepted": state.counts[2]}
         if self.adaptation is not None or self.measure_every is not None:
             seen |= {name: jnp.atleast_1d(value) for name, value in self.rule.statistics(state.rule).items()}
         return seen
 
     def calibrate(self, state: ExchangeState, measured: Readings) -> ExchangeState:
-        energies = self._energies(measured.energies, measured.prior_energies)[:, on_rungs(state.rung)]
+        energies = self._energies(measured.energies, measured.prior_energies)[:, state.replica]
         cold, hot = self._pairs.T
         return state._replace(rule=self.rule.track(state.rule, energies[:, cold], energies[:, hot]))
 
     def statistics(self, state: ExchangeState) -> dict[str, Any]:
-        iterations = jnp.maximum(state.num_iterations, 1)
+        num_attempts, num_swaps, num_accepted, num_iterations = state.counts
         return {
             "rung": state.rung,
-            "num_swaps": state.num_swaps,
-            "swap_rate": state.num_swaps / jnp.maximum(state.num_attempts, 1),
-            "acceptance": state.num_accepted / iterations,
+            "num_swaps": num_swaps,
+            "swap_rate": num_swaps / jnp.maximum(num_attempts, 1),
+            "acceptance": num_accepted / jnp.maximum(num_iterations, 1),
             "round_trips": state.trips.num_strict,
             "round_trips_thesis": state.trips.num_thesis,
             "step_size_ratios": state.step_ratios,
@@ -209,12 +209,13 @@ class Exchange(Coupling):
         if not self.scheme.is_sequential:
             accept = lambda pairs, u: rule.accept(state.rule, pairs, u, iteration)  # noqa: E731
             is_forced = self.scheme.is_forced(self.ladder.num_rungs, iteration)
-            alive = readings.is_alive
-            return swap_at_once(accept, state.rung, energies, alive, temperatures, uniform, is_allowed, is_forced)
+            return swap_at_once(
+                accept, state.replica, state.rung, energies, temperatures, uniform, is_allowed, is_forced
+            )
         if self.fresh_energies:
             energies = self._energies(readings.fresh_energies, readings.fresh_prior_energies)
         accept_one = lambda pair, one, u: rule.accept(rule.of_pair(state.rule, pair), one, u, iteration)  # noqa: E731
-        return swap_in_turn(accept_one, self._pairs, state.rung, energies, temperatures, uniform, is_allowed)
+        return swap_in_turn(accept_one, self._pairs, state.replica, energies, temperatures, uniform, is_allowed)
 
     def _energies(self, energies: Any, prior_energies: Any) -> Array:
         return energies if self.include_prior else energies - prior_energies

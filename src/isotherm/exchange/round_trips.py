@@ -5,47 +5,48 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import Array
 
+# Bits of `RoundTrips.seen`. A strict trip is on its way from the bottom, and may have reached the top; the thesis' counter has seen
+# either end since it last counted.
+_ON_THE_WAY, _AT_THE_TOP, _BOTTOM, _TOP = 1, 2, 4, 8
+
 
 class RoundTrips(NamedTuple):
-    """What is known of the travels of P replicas.
+    """What is known of the travels of P replicas, in few arrays: it is kept in every iteration.
 
     Attributes:
-        phase: 0 before the bottom was reached, 1 after the bottom, 2 after the bottom and then the top.
-        num_strict: trips from the bottom to the top and back.
         start: the rung that each replica started on.
-        has_bottom: whether the bottom was visited since the last trip in the thesis' sense.
-        has_top: likewise for the top.
-        num_thesis: returns to the start after both ends were visited, as the thesis' code counts.
+        seen: what each has seen since its last trip, as bits.
+        counts: trips, shape (2, P): strict ones, and the thesis'.
     """
 
-    phase: Array
-    num_strict: Array
     start: Array
-    has_bottom: Array
-    has_top: Array
-    num_thesis: Array
+    seen: Array
+    counts: Array
+
+    @property
+    def num_strict(self) -> Array:
+        """Trips from the bottom to the top and back."""
+        return self.counts[0]
+
+    @property
+    def num_thesis(self) -> Array:
+        """Returns to the start after both ends were visited, as the thesis' code counts."""
+        return self.counts[1]
 
 
 def init_round_trips(rung: Array) -> RoundTrips:
     """The counters before the first swap, for replicas on `rung`."""
-    nothing = jnp.zeros(rung.shape, jnp.int32)
-    false = jnp.zeros(rung.shape, bool)
-    start = RoundTrips(nothing, nothing, rung, false, false, nothing)
-    return count_round_trips(start, rung)
+    nothing = RoundTrips(rung, jnp.zeros_like(rung), jnp.zeros((2, len(rung)), jnp.int32))
+    return count_round_trips(nothing, rung)
 
 
 def count_round_trips(trips: RoundTrips, rung: Array) -> RoundTrips:
     """The counters after the replicas have reached `rung`."""
     at_bottom, at_top = rung == 0, rung == rung.shape[0] - 1
-    is_back = at_bottom & (trips.phase == 2)
-    phase = jnp.where(at_bottom, 1, jnp.where(at_top & (trips.phase == 1), 2, trips.phase))
-    has_bottom, has_top = trips.has_bottom | at_bottom, trips.has_top | at_top
-    is_home = has_bottom & has_top & (rung == trips.start)
-    return RoundTrips(
-        phase,
-        trips.num_strict + is_back,
-        trips.start,
-        has_bottom & ~is_home,
-        has_top & ~is_home,
-        trips.num_thesis + is_home,
-    )
+    is_back = at_bottom & (trips.seen & _AT_THE_TOP > 0)
+    climbs = jnp.where(at_top & (trips.seen & _ON_THE_WAY > 0), _ON_THE_WAY | _AT_THE_TOP, trips.seen & 3)
+    strict = jnp.where(at_bottom, _ON_THE_WAY, climbs)
+    ends = (trips.seen & (_BOTTOM | _TOP)) | jnp.where(at_bottom, _BOTTOM, 0) | jnp.where(at_top, _TOP, 0)
+    is_home = (ends == _BOTTOM | _TOP) & (rung == trips.start)
+    counts = trips.counts + jnp.stack([is_back, is_home])
+    return RoundTrips(trips.start, strict | jnp.where(is_home, 0, ends), counts)

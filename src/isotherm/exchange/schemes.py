@@ -16,11 +16,9 @@ class Scheme:
     Attributes:
         is_sequential: whether pairs are tried one after another, so that a replica may take part in several. Its energy is then
             used more than once, which is wrong for noisy energies unless each pair gets fresh ones.
-        has_gates: whether a pair may swap at most once in a window.
     """
 
     is_sequential: bool = False
-    has_gates: bool = False
 
     def pairs(self, num_rungs: int) -> np.ndarray:
         """Lower and upper rungs of all pairs, shape (num_pairs, 2), in the order in which they are tried."""
@@ -29,6 +27,10 @@ class Scheme:
     def is_active(self, num_rungs: int, iteration: Array, uniform: Array) -> Array:
         """Which of the pairs may swap in an iteration."""
         return jnp.ones(len(self.pairs(num_rungs)), bool)
+
+    def length(self, num_rungs: int) -> int:
+        """W, the iterations of a window, in which a pair swaps at most once."""
+        return 1
 
     def opens_gates(self, num_rungs: int, iteration: Array) -> Array:
         """Whether a new window begins."""
@@ -91,8 +93,6 @@ class DeterministicEvenOdd(Scheme):
     rejection: float | None = None
     is_exact: bool = False
 
-    has_gates = True
-
     def __post_init__(self):
         if isinstance(self.window, str):
             if self.window not in ("optimal", "formula"):
@@ -108,7 +108,6 @@ class DeterministicEvenOdd(Scheme):
             check_integer("window", self.window, 1, "Give the number of iterations in a window.")
 
     def length(self, num_rungs: int) -> int:
-        """W as a number."""
         if isinstance(self.window, int):
             return self.window
         return optimal_window(num_rungs, self.rejection or 0.0, "exact" if self.window == "optimal" else "formula")

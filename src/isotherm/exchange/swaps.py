@@ -14,11 +14,13 @@ class Swaps(NamedTuple):
     """What a stage did.
 
     Attributes:
+        replica: the replica on each rung after it, shape (P,).
         rung: the rung of each replica after it, shape (P,).
         accepted: whether the rule would swap each pair, allowed or not, shape (K,).
         swapped: whether it did, shape (K,).
     """
 
+    replica: Array
     rung: Array
     accepted: Array
     swapped: Array
@@ -26,29 +28,30 @@ class Swaps(NamedTuple):
 
 def swap_at_once(
     accept: Callable[[Pairing, Array], Array],
+    replica: Array,
     rung: Array,
     energies: Array,
-    is_alive: Array,
     temperatures: Array,
     uniform: Array,
     is_allowed: Array,
     is_forced: Array,
 ) -> Swaps:
     """Adjacent pairs, all on the energies before any swap. Those that are allowed must share no replica."""
-    replica = on_rungs(rung)
-    energies, is_alive = energies[replica], is_alive[replica]
+    energies = energies[replica]
     pairs = Pairing(energies[:-1], energies[1:], temperatures[:-1], temperatures[1:])
+    is_alive = jnp.isfinite(energies)
     accepted = accept(pairs, uniform) & is_alive[:-1] & is_alive[1:]
     swapped = is_allowed & (accepted | is_forced)
     up, down = jnp.append(swapped, False), jnp.append(jnp.zeros(1, bool), swapped)
+    climb = up.astype(rung.dtype) - down.astype(rung.dtype)
     replica = jnp.where(up, jnp.roll(replica, -1), jnp.where(down, jnp.roll(replica, 1), replica))
-    return Swaps(on_rungs(replica), accepted, swapped)
+    return Swaps(replica, rung + climb[rung], accepted, swapped)
 
 
 def swap_in_turn(
     accept: Callable[[Array, Pairing, Array], Array],
     pairs: np.ndarray,
-    rung: Array,
+    replica: Array,
     energies: Array,
     temperatures: Array,
     uniform: Array,
@@ -73,10 +76,10 @@ def swap_in_turn(
         return replica, accepted.at[pair].set(is_accepted), swapped.at[pair].set(is_swapped)
 
     none = jnp.zeros(len(pairs), bool)
-    replica, accepted, swapped = lax.fori_loop(0, len(pairs), attempt, (on_rungs(rung), none, none))
-    return Swaps(on_rungs(replica), accepted, swapped)
+    replica, accepted, swapped = lax.fori_loop(0, len(pairs), attempt, (replica, none, none))
+    return Swaps(replica, inverse(replica), accepted, swapped)
 
 
-def on_rungs(rung: Array) -> Array:
-    """The replica on each rung, from the rung of each replica; its own inverse."""
-    return jnp.zeros_like(rung).at[rung].set(jnp.arange(len(rung), dtype=rung.dtype))
+def inverse(permutation: Array) -> Array:
+    """The rung of each replica, from the replica on each rung."""
+    return jnp.zeros_like(permutation).at[permutation].set(jnp.arange(len(permutation), dtype=permutation.dtype))

@@ -137,6 +137,6 @@ def _draw(studies: dict[str, tuple[Target, dict[str, Run]]]) -> Any:
     for label, found in runs.items():
         errors = np.mean([_errors(one, target, 40) for one in np.asarray(found.draws)[:, 0, :, 0]], axis=0)
         convergence.loglog(np.linspace(0, found.num_steps, 41)[1:], errors, label=label)
-    convergence.set(title="convergence on U1", xlabel="iteration", ylabel="total variation over cells, mean of runs")
+    convergence.set(title="convergence on U1", xlabel="iteration", ylabel="total variation over cells")
     convergence.legend(fontsize=7)
     return figure

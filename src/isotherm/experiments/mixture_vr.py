@@ -6,6 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from matplotlib.ticker import NullFormatter
 
 from isotherm.experiments.pictures import panels
 from isotherm.experiments.reproduce import Outcome
@@ -132,8 +133,8 @@ def _spread(draws: np.ndarray, target: Target) -> float:
 
 def _variances(run: Run) -> np.ndarray:
     """Median over time of the tracked variance of an energy, (Var U_1 + Var U_2) / 2, for each run."""
-    seen = np.asarray(run.observed["variance_of_difference"])[:, :, :, ...].reshape(run.log_weights.shape[0], -1)
-    return np.median(np.where(np.isfinite(seen), seen, np.nan), axis=1) / 2
+    seen = np.asarray(run.observed["variance_of_difference"]).reshape(run.log_weights.shape[0], -1)
+    return np.nanmedian(np.where(np.isfinite(seen), seen, np.nan), axis=1) / 2
 
 
 def _reduction(runs: dict[str, Run], config: Config) -> Row:
@@ -170,7 +171,7 @@ def _draw(runs: dict[str, Run], study: np.ndarray, target: Target, config: Confi
             label=name,
         )
     trace.set(title="trace, first run", xlabel="iteration", ylabel="beta")
-    density.set(title="density, all runs", xlabel="beta")
+    density.set(title="density, all runs", xlabel="beta", yscale="log")
     trace.legend(fontsize=7)
     density.legend(fontsize=7)
     for name, found in runs.items():
@@ -181,6 +182,7 @@ def _draw(runs: dict[str, Run], study: np.ndarray, target: Target, config: Confi
     paths.legend(fontsize=7)
     ratios = np.array(config.batch_sizes) / config.num_data
     drawn = contour.contourf(ratios, config.step_sizes, np.log10(study.mean(axis=2)), 12, cmap="viridis")
+    contour.xaxis.set_minor_formatter(NullFormatter())
     contour.set(
         xscale="log",
         yscale="log",

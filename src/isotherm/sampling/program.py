@@ -32,6 +32,8 @@ from isotherm.sampling.trace import (
 _CHUNK_NUMBERS = 65_536
 _LONGEST_CHUNK = 4_096
 _SHORTEST_CHUNK = 16
+# Bytes of noise of the chains in an inner loop.
+_GROUP_BYTES = 512
 
 
 class Carry(NamedTuple):
@@ -50,6 +52,7 @@ class Program:
         num_runs: R.
         num_chains: P.
         chunk: L, iterations whose noise is drawn in one call; 1 for large positions.
+        group: G, a divisor of L: iterations of an inner loop that touches only slices of the noise and the trace.
         slots: the most records that one call can return.
         rows: the most records in a chunk, at least 2.
         tracks_best: whether best positions are followed.
@@ -60,6 +63,7 @@ class Program:
     num_runs: int
     num_chains: int
     chunk: int
+    group: int
     slots: int
     rows: int
     tracks_best: bool
@@ -141,17 +145,31 @@ class Program:
         iterations = start + jnp.arange(self.chunk, dtype=jnp.int32)
         draws = draw_noise(self.parts, keys, iterations, state.position)
 
-        def body(place, loop):
-            state, trace = loop
-            drawn = jax.tree.map(lambda leaf: lax.dynamic_index_in_dim(leaf, place, 0, keepdims=False), draws)
-            after, seen = self._iterate(keys, feed, state, drawn, start + place, is_due[place])
-            return after, write_rows(trace, _rows(self._seen(state, seen)), place)
+        example = jax.eval_shape(lambda s: self._example_seen(keys, feed, s, draws), state)
 
-        trace = _zeros(jax.eval_shape(lambda s: self._example_seen(keys, feed, s, draws), state), self.chunk)
-        state, trace = lax.fori_loop(0, stop - start, body, (state, trace))
+        def several(number, loop):
+            """G iterations on slices of noise and trace; the slice of the trace is a buffer that every group uses again."""
+            state, trace, piece = loop
+            begin = number * self.group
+            noise = _slices(draws, begin, self.group)
+            wanted = lax.dynamic_slice(is_due, (begin,), (self.group,))
+
+            def one(place, loop):
+                state, piece = loop
+                drawn = jax.tree.map(lambda leaf: lax.dynamic_index_in_dim(leaf, place, 0, keepdims=False), noise)
+                after, seen = self._iterate(keys, feed, state, drawn, start + begin + place, wanted[place])
+                return after, write_rows(piece, _rows(self._seen(state, seen)), place)
+
+            count = jnp.minimum(self.group, stop - start - begin)
+            state, piece = lax.fori_loop(0, count, one, (state, piece))
+            return state, write_rows(trace, piece, begin), piece
+
+        groups = (stop - start + self.group - 1) // self.group
+        buffers = _zeros(example, self.chunk), _zeros(example, self.group)
+        state, trace, _ = lax.fori_loop(0, groups, several, (state, *buffers))
         book = keep_book(book, trace.energy, trace.position, start, stop - start, target)
         chosen = jax.tree.map(lambda leaf: leaf[jnp.minimum(offsets, self.chunk - 1)], trace)
-        kept = jax.vmap(self._keep)(chosen.position, chosen.model_state, chosen.recorded)
+        kept = jax.vmap(self._keep)(chosen.position, chosen.model_state, chosen.observed)
         records = Records(*write_rows(tuple(records), (*kept, *self._keep_small(chosen)), slot))
         return stop, Carry(state, book), records, jnp.sum(upcoming < stop, dtype=jnp.int32)
 
@@ -161,7 +179,7 @@ class Program:
         upcoming = lax.dynamic_slice(times, (slot,), (2,))
         is_due = upcoming[0] == start
         stop = jnp.minimum(jnp.where(is_due, upcoming[1], upcoming[0]), last)
-        kept = self._keep(state.position, state.model_state, self._recorded(state))
+        kept = self._keep(state.position, state.model_state, self._observed(state))
         draws, model_state = write_if((records.draws, records.model_state), kept, slot, is_due)
 
         def drawn_at(iteration):
@@ -198,21 +216,24 @@ class Program:
         position, model_state = (None, None) if self.chunk == 1 else (state.position, state.model_state)
         energies = seen.energies if self.parts.kernel.is_stack else None
         log_weights = seen.log_weights if coupling.is_weighted else None
-        observed = _of_runs(coupling.observe, state.coupling)
-        return Trace(position, model_state, seen.energy, energies, log_weights, observed, self._recorded(state))
+        return Trace(position, model_state, seen.energy, energies, log_weights, self._observed(state))
 
-    def _recorded(self, state: State) -> Array | None:
-        return _of_runs(self.parts.coupling.recorded, state.coupling)
+    def _observed(self, state: State) -> dict[str, Array]:
+        """What the coupling of every run has to tell; one without state has nothing to map over."""
+        coupling = self.parts.coupling
+        return jax.vmap(coupling.observe)(state.coupling) if jax.tree.leaves(state.coupling) else {}
 
-    def _keep(self, position: Any, model_state: Any, recorded: Array | None) -> tuple[Any, Any]:
+    def _keep(self, position: Any, model_state: Any, observed: dict[str, Array]) -> tuple[Any, Any]:
         """What a record holds of positions (R, P, ...): leaves (R, Q, ...)."""
+        recorded = self.parts.coupling.recorded(observed)
         position, model_state = choose_chains((position, model_state), recorded)
         return jax.vmap(jax.vmap(self.collect))(position), model_state
 
     def _keep_small(self, seen: Trace) -> tuple[Array, Any, dict[str, Array]]:
         """Energies, log weights and observations of a record, or of many."""
         energies = seen.energies if self.parts.kernel.is_stack else seen.energy
-        return *choose_chains((energies, seen.log_weights), seen.recorded), seen.observed
+        recorded = self.parts.coupling.recorded(seen.observed)
+        return *choose_chains((energies, seen.log_weights), recorded), seen.observed
 
     def _example_seen(self, keys, feed, state, draws) -> Trace:
         drawn = jax.tree.map(lambda leaf: leaf[0], draws)
@@ -223,8 +244,7 @@ class Program:
         keys, state = open_streams(seed_key, self.num_runs, self.num_chains), carry.state
         draws = draw_noise(self.parts, keys, jnp.zeros(1, jnp.int32), state.position)
         seen = self._example_seen(keys, feed, state, draws)
-        recorded = self._recorded(state)
-        kept, model_state = self._keep(state.position, state.model_state, recorded)
+        kept, model_state = self._keep(state.position, state.model_state, seen.observed)
         return Records(kept, model_state, *self._keep_small(seen))
 
 
@@ -234,13 +254,24 @@ def chunk_length(num_lanes: int, size: int) -> int:
     return length if length >= _SHORTEST_CHUNK else 1
 
 
-def _of_runs(function: Callable[[Any], Any], state: Any) -> Any:
-    """`function` of the coupling state of every run; a coupling without state has nothing to map over."""
-    return jax.vmap(function)(state) if jax.tree.leaves(state) else function(state)
+def group_length(chunk: int, num_lanes: int, size: int) -> int:
+    """How many iterations an inner loop takes: the largest power of two that divides the chunk and whose noise stays tiny.
+
+    XLA compiles a loop on a CPU into one function only if it touches little memory; otherwise every operation of its body is
+    dispatched on its own, which for a few numbers costs more than the arithmetic.
+    """
+    length = chunk & -chunk
+    while length > 1 and 4 * length * num_lanes * size > _GROUP_BYTES:
+        length //= 2
+    return length if length > 1 else chunk
 
 
 def _zeros(example: Any, length: int) -> Any:
     return jax.tree.map(lambda leaf: jnp.zeros((length, *leaf.shape), leaf.dtype), example)
+
+
+def _slices(tree: Any, begin: Any, length: int) -> Any:
+    return jax.tree.map(lambda leaf: lax.dynamic_slice_in_dim(leaf, begin, length, 0), tree)
 
 
 def _rows(tree: Any) -> Any:

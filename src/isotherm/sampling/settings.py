@@ -13,7 +13,7 @@ from jax import Array
 
 from isotherm.errors import check_choice, check_integer, check_real, refuse
 from isotherm.potentials.potential import Potential, check_scalar_energy
-from isotherm.sampling.program import Program, chunk_length
+from isotherm.sampling.program import Program, chunk_length, group_length
 from isotherm.sampling.sampler import Sampler
 from isotherm.sampling.streams import draw_batches, draw_noise, open_streams
 
@@ -90,6 +90,7 @@ def build_program(
         every for every in (sampler.coupling.measure_every, sampler.estimator.refresh_every) if every is not None
     ]
     chunk = min([chunk_length(lanes, size), *periods])
+    has_state = jax.tree.leaves(jax.eval_shape(lambda: sampler.coupling.init(settings.num_chains)))
     return _program(
         potential,
         sampler,
@@ -97,6 +98,7 @@ def build_program(
         settings.num_chains,
         settings.chain_mode,
         chunk,
+        group_length(chunk, lanes, size) if has_state else chunk,
         slots,
         max(2, -(-chunk // settings.thinning)),
         tracks_best,
@@ -131,9 +133,11 @@ def thread_pool_size() -> int:
 
 
 @functools.lru_cache(maxsize=32)
-def _program(potential, sampler, num_runs, num_chains, chain_mode, chunk, slots, rows, tracks_best, collect) -> Program:
+def _program(
+    potential, sampler, num_runs, num_chains, chain_mode, chunk, group, slots, rows, tracks_best, collect
+) -> Program:
     parts = sampler.parts(potential, chain_mode)
-    return Program(parts, num_runs, num_chains, chunk, slots, rows, tracks_best, collect)
+    return Program(parts, num_runs, num_chains, chunk, group, slots, rows, tracks_best, collect)
 
 
 @functools.lru_cache(maxsize=32)

@@ -21,7 +21,6 @@ class Trace(NamedTuple):
         energies: of each particle, in stacks.
         log_weights: of couplings that weigh.
         observed: what the coupling wants recorded, (L, R, ...).
-        recorded: the chains to record, (L, R, Q); None for all.
     """
 
     position: Any
@@ -30,7 +29,6 @@ class Trace(NamedTuple):
     energies: Any
     log_weights: Any
     observed: dict[str, Array]
-    recorded: Any
 
 
 class Records(NamedTuple):

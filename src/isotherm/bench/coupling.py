@@ -1,0 +1,38 @@
+"""What swaps cost: replicas of a network that exchange rungs, beside the same number that do not."""
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from isotherm.bench.network import init_weights, log_likelihood, log_prior, make_data
+from isotherm.bench.timing import Measurement, rates
+from isotherm.potentials import Potential, from_likelihood
+from isotherm.samplers import naive_resgld, sgld
+from isotherm.sampling import Sampler, sample
+
+_SIZES = (64, 963, 963, 10)
+_NUM_REPLICAS, _BATCH = 16, 64
+_STEP_SIZE = 1e-8
+
+
+def swap_rows(num_steps: int = 40) -> list[Measurement]:
+    """Steps per second of a ladder of networks, beside independent chains of the same kernel."""
+    start = init_weights(jax.random.key(0), _SIZES)
+    potential = from_likelihood(log_likelihood, log_prior, make_data(_SIZES), batch_size=_BATCH)
+    ladder = tuple(float(value) for value in np.geomspace(1.0, 10.0, _NUM_REPLICAS))
+    settings = {"num_steps": num_steps, "thinning": num_steps, "init": start, "progress": False}
+    settings |= {"collect": lambda weights: jnp.sum(weights[0][1]), "num_chains": _NUM_REPLICAS}
+    samplers = naive_resgld(_STEP_SIZE, temperatures=ladder), sgld(step_size=_STEP_SIZE)
+    with_swaps, without = rates(
+        num_steps, *(functools.partial(_energies, potential, sampler, settings) for sampler in samplers)
+    )
+    size = sum(leaf.size for leaf in jax.tree.leaves(start))
+    work = f"Exchange, {_NUM_REPLICAS} perceptrons of {size} weights, batch {_BATCH}, steps/s"
+    return [Measurement(work, "no exchange", with_swaps, without)]
+
+
+def _energies(potential: Potential, sampler: Sampler, settings: dict[str, Any]) -> Any:
+    return sample(potential, sampler, **settings).energies

@@ -1,0 +1,70 @@
+"""Every experiment runs from the command line, in a small version, and leaves its record and its figures."""
+
+import dataclasses
+import importlib
+import json
+
+import numpy as np
+import pytest
+
+from isotherm.cli import main
+from isotherm.experiments import EXPERIMENTS
+
+# Sizes that run in seconds, and the figures that must be there.
+SMALL = {
+    "mixture-resgld": ({"num_steps": 400}, {"mixtures"}),
+    "mixture-vr": (
+        {
+            "num_data": 2_000,
+            "batch_size": 50,
+            "num_steps": 200,
+            "periods": (10,),
+            "step_sizes": (1e-7, 1e-6),
+            "batch_sizes": (20, 50),
+            "num_study_steps": 80,
+        },
+        {"variance-reduction"},
+    ),
+    "round-trips": (
+        {"num_iterations": 2_000, "rungs": (4, 6), "num_rungs": 6, "windows": (1, 3), "rejections": (0.4,)},
+        {"round-trips"},
+    ),
+    "modes25-deo": (
+        {"num_steps": 1_000, "num_replicas": 4, "targets": (0.4,), "windows": (1, 8)},
+        {"target-rates", "adaptation", "methods"},
+    ),
+}
+
+
+def test_every_experiment_is_tried():
+    assert set(SMALL) == set(EXPERIMENTS)
+
+
+@pytest.mark.parametrize("name", sorted(SMALL))
+def test_small_versions(name, tmp_path, monkeypatch, capsys):
+    sizes, figures = SMALL[name]
+    module = importlib.import_module(f"isotherm.experiments.{EXPERIMENTS[name]}")
+    monkeypatch.setattr(module, "QUICK", dataclasses.replace(module.QUICK, **sizes))
+    main(["reproduce", name, "--quick", "--seeds", "2", "--out", str(tmp_path / "out")])
+    record = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert set(record) == {"experiment", "scale", "rows", "config", "seed", "environment", "seconds"}
+    assert (record["experiment"], record["scale"], record["config"]["num_runs"]) == (name, "quick", 2)
+    assert set(record["rows"][0]) == {"method", "metric", "thesis", "ours", "std_error", "runs"}
+    assert all(np.isfinite(row["ours"]) for row in record["rows"])
+    assert {path.stem for path in (tmp_path / "out").glob("*.png")} == figures
+    assert "thesis" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (["reproduce", "nothing"], "`name` must be one of"),
+        (["reproduce", "round-trips", "--seeds", "0"], "`seeds` must be an integer of at least 1"),
+        (["reproduce", "round-trips", "--data-dir", "x"], "`data_dir` must be left out for round-trips"),
+    ],
+)
+def test_wrong_input_is_refused(command, message, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(command)
+    assert stop.value.code == 2
+    assert message in " ".join(capsys.readouterr().err.split())
