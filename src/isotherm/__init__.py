@@ -8,11 +8,14 @@ Conventions: U(x) = -log prior(x) - (N/n) * sum of log likelihoods, density exp(
 draw, ...).
 """
 
-from isotherm import exchange, potentials, schedules
+from isotherm import contour, exchange, potentials, schedules
 from isotherm.advice import Advice, advise
 from isotherm.errors import DivergenceError, DivergenceWarning
 from isotherm.potentials import Potential, from_energy, from_likelihood, from_log_density, with_noise
 from isotherm.samplers import (
+    awsgld,
+    csghmc,
+    csgld,
     cvr_resghmc,
     cycsghmc,
     cycsgld,
@@ -20,8 +23,12 @@ from isotherm.samplers import (
     deo_star_msgd,
     deo_star_psgd,
     deo_star_sgd,
+    icsghmc,
+    icsgld,
+    ksgld,
     msgd,
     naive_resgld,
+    picsgld,
     psgld,
     resghmc,
     resgld,
@@ -44,6 +51,10 @@ __all__ = [
     "Run",
     "Sampler",
     "advise",
+    "awsgld",
+    "contour",
+    "csghmc",
+    "csgld",
     "cvr_resghmc",
     "cycsghmc",
     "cycsgld",
@@ -55,10 +66,14 @@ __all__ = [
     "from_energy",
     "from_likelihood",
     "from_log_density",
+    "icsghmc",
+    "icsgld",
+    "ksgld",
     "load",
     "msgd",
     "naive_resgld",
     "per_chain",
+    "picsgld",
     "potentials",
     "psgld",
     "resghmc",

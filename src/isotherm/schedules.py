@@ -144,6 +144,20 @@ class CollectionWindow:
         return iterations[iterations % self.cycle_length >= start]
 
 
+@dataclasses.dataclass(frozen=True)
+class PolynomialGain:
+    """min(limit, scale / (k^power + offset)), the gain of the thesis' toy experiment by default."""
+
+    scale: float = 50.0
+    power: float = 0.8
+    offset: float = 500.0
+    limit: float = 1.0
+
+    def __call__(self, iteration: Array) -> Array:
+        count = jnp.asarray(iteration, jnp.result_type(float))
+        return jnp.minimum(self.limit, self.scale / (count**self.power + self.offset))
+
+
 def as_schedule(value: Schedule) -> Callable[[Any], Any]:
     """A function of the iteration, from a number or a function."""
     if callable(value):

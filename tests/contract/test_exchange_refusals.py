@@ -13,10 +13,10 @@ from isotherm.exchange import (
     EquiAcceptance,
     Exchange,
     Ladder,
-    PolynomialGain,
     geometric_ladder,
     optimal_window,
 )
+from isotherm.schedules import PolynomialGain
 
 
 def energy(x):

@@ -13,6 +13,7 @@ ORDER = [
     "kernels",
     "coupling",
     "exchange",
+    "contour",
     "targets",
     "sampling",
     "samplers",

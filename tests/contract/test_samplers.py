@@ -27,6 +27,13 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "deo_star_sgd": {"num_replicas": 5, "step_size": (0.01, 0.1)},
     "deo_star_psgd": {"num_replicas": 4, "step_size": (0.01, 0.1)},
     "deo_star_msgd": {"num_replicas": 4, "step_size": (0.01, 0.1)},
+    "csgld": {"partition": (1.0, 9.0, 10)},
+    "csghmc": {"partition": (1.0, 9.0, 10), "field": "theta^zeta", "slopes": "forward"},
+    "ksgld": {"partition": (1.0, 9.0, 5), "theta": (0.4, 0.3, 0.2, 0.05, 0.05)},
+    "icsgld": {"partition": (1.0, 9.0, 40)},
+    "icsghmc": {"partition": (1.0, 9.0, 40)},
+    "picsgld": {"partition": (1.0, 9.0, 40)},
+    "awsgld": {"partition": (1.0, 9.0, 40), "max_displacement": 1.0},
 }
 # These read batches, and are refused without data.
 WITH_DATA = {"vr_resgld", "vr_resghmc", "cvr_resghmc"}

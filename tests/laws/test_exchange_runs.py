@@ -16,9 +16,9 @@ from isotherm.exchange import (
     EquiAcceptance,
     Exchange,
     Ladder,
-    PolynomialGain,
 )
 from isotherm.kernels import SGLD
+from isotherm.schedules import PolynomialGain
 from isotherm.targets import mixture_posterior, modes25, resgld_mixtures
 
 

@@ -10,7 +10,7 @@ from jax import Array
 
 from isotherm.errors import check_integer, check_real
 from isotherm.exchange.ladder import Ladder, check_rising
-from isotherm.schedules import Schedule, as_schedule, check_schedule
+from isotherm.schedules import PolynomialGain, Schedule, as_schedule, check_schedule
 
 
 class Pairing(NamedTuple):
@@ -162,7 +162,7 @@ class Deterministic:
 
     buffer: float = 0.0
     target: float | None = None
-    gain: Schedule = dataclasses.field(default_factory=lambda: PolynomialGain())
+    gain: Schedule = dataclasses.field(default_factory=PolynomialGain)
     buffer_gain: float = 1.0
 
     is_naive = True
@@ -207,20 +207,6 @@ class Deterministic:
     def statistics(self, state: DeterministicState) -> dict[str, Array]:
         """What a run reports."""
         return {"buffer": state.buffer}
-
-
-@dataclasses.dataclass(frozen=True)
-class PolynomialGain:
-    """min(limit, scale / (k^power + offset)), the gain of the thesis' toy experiment by default."""
-
-    scale: float = 50.0
-    power: float = 0.8
-    offset: float = 500.0
-    limit: float = 1.0
-
-    def __call__(self, iteration: Array) -> Array:
-        count = jnp.asarray(iteration, jnp.result_type(float))
-        return jnp.minimum(self.limit, self.scale / (count**self.power + self.offset))
 
 
 Rule = Corrected | Deterministic

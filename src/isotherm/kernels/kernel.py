@@ -4,6 +4,7 @@ A kernel is deterministic. The driver draws the noise and hands it in, so that a
 few lines of NumPy, and noise for many iterations can be drawn in one call.
 """
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import jax
@@ -63,6 +64,32 @@ class Kernel:
     def statistics(self, state: Any) -> dict[str, Any]:
         """What a run reports about its kernel at the end, from the states of all chains."""
         return {}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class WrappedKernel(Kernel):
+    """Base of kernels around another one.
+
+    Attributes:
+        inner: the kernel that moves.
+    """
+
+    inner: Kernel
+
+    @property
+    def needs_noise(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.inner.needs_noise
+
+    @property
+    def needs_curvature(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.inner.needs_curvature
+
+    @property
+    def num_particles(self) -> int | None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.inner.num_particles
+
+    def lift(self, potential: Potential) -> Potential:
+        return self.inner.lift(potential)
 
 
 def langevin_step(position: Any, gradient: Any, noise: Any, move: Move) -> Any:

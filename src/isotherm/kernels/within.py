@@ -10,8 +10,7 @@ from jax import Array
 
 from isotherm.errors import refuse
 from isotherm.estimators.estimator import Curvature
-from isotherm.kernels.kernel import Kernel, Move
-from isotherm.potentials.potential import Potential
+from isotherm.kernels.kernel import Kernel, Move, WrappedKernel
 
 
 class BoxedState(NamedTuple):
@@ -27,7 +26,7 @@ class BoxedState(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Within(Kernel):
+class Within(WrappedKernel):
     """Rejects every move of `inner` that leaves a box: the chain stays, momentum and all. In a stack each particle is its own.
 
     Attributes:
@@ -37,28 +36,12 @@ class Within(Kernel):
     Differs from the thesis: Nothing (the author's toy code rejects in the same way).
     """
 
-    inner: Kernel
     box: tuple[Any, Any]
 
     def __post_init__(self):
         low, high = np.asarray(self.box[0], float), np.asarray(self.box[1], float)
         if not np.all(low < high):
             refuse("box", "(low, high) with low below high", repr(self.box), "Swap the ends, or widen the box.")
-
-    @property
-    def needs_noise(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.inner.needs_noise
-
-    @property
-    def needs_curvature(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.inner.needs_curvature
-
-    @property
-    def num_particles(self) -> int | None:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.inner.num_particles
-
-    def lift(self, potential: Potential) -> Potential:
-        return self.inner.lift(potential)
 
     def init(self, position: Any) -> BoxedState:
         return BoxedState(self.inner.init(position), jnp.zeros((), jnp.int32))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from isotherm.samplers.contour import awsgld, csghmc, csgld, icsghmc, icsgld, ksgld, picsgld
 from isotherm.samplers.exchange import (
     cvr_resghmc,
     deo_sgd,
@@ -38,11 +39,21 @@ METHODS: dict[str, Callable[..., Sampler]] = {
         deo_star_sgd,
         deo_star_psgd,
         deo_star_msgd,
+        csgld,
+        csghmc,
+        ksgld,
+        icsgld,
+        icsghmc,
+        picsgld,
+        awsgld,
     )
 }
 
 __all__ = [
     "METHODS",
+    "awsgld",
+    "csghmc",
+    "csgld",
     "cvr_resghmc",
     "cycsghmc",
     "cycsgld",
@@ -50,8 +61,12 @@ __all__ = [
     "deo_star_msgd",
     "deo_star_psgd",
     "deo_star_sgd",
+    "icsghmc",
+    "icsgld",
+    "ksgld",
     "msgd",
     "naive_resgld",
+    "picsgld",
     "psgld",
     "resghmc",
     "resgld",

@@ -12,14 +12,13 @@ from isotherm.exchange import (
     EquiAcceptance,
     Exchange,
     Ladder,
-    PolynomialGain,
     geometric_ladder,
 )
 from isotherm.exchange.schemes import Scheme
 from isotherm.kernels import PSGLD, SGHMC, SGLD, Kernel, within
 from isotherm.samplers.independent import Box
 from isotherm.sampling.sampler import Sampler
-from isotherm.schedules import CollectionWindow, CyclicalCosine, CyclicalTemperature, Schedule
+from isotherm.schedules import CollectionWindow, CyclicalCosine, CyclicalTemperature, PolynomialGain, Schedule
 
 
 def naive_resgld(

@@ -1,0 +1,79 @@
+"""The weights of the bins, stored so that an iteration touches a few of them, however many there are.
+
+All three recursions of the thesis are theta <- (1 - c) theta + c * hit. The factor is kept aside as a scale, so that an
+iteration adds to single bins. The scale is folded in at fixed iterations, before it can underflow.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+_BRANCHES = 32
+FLOOR = 1e-30
+
+
+class Weights(NamedTuple):
+    """Weights of m bins for each of G groups of chains: theta = scale * levels[0].
+
+    Attributes:
+        levels: masses, shape (G, m), and where prefix sums are asked for, sums of 32 of them, of 1024, and so on.
+        scale: shape (G,).
+    """
+
+    levels: tuple[Array, ...]
+    scale: Array
+
+    @property
+    def theta(self) -> Array:
+        """The weights themselves, shape (G, m)."""
+        return self.scale[:, None] * self.levels[0]
+
+
+def init_weights(masses: Array, has_sums: bool) -> Weights:
+    """Weights equal to `masses`, of shape (G, m)."""
+    levels = [jnp.asarray(masses)]
+    while has_sums and levels[-1].shape[1] > _BRANCHES:
+        last = levels[-1]
+        padded = jnp.pad(last, ((0, 0), (0, -last.shape[1] % _BRANCHES)))
+        levels.append(padded.reshape(len(last), -1, _BRANCHES).sum(axis=2))
+    return Weights(tuple(levels), jnp.ones(len(levels[0]), levels[0].dtype))
+
+
+def add(weights: Weights, group: Array, index: Array, masses: Array) -> Weights:
+    """After `masses` (before the scale) were added to bins."""
+    levels = []
+    for level in weights.levels:
+        levels.append(level.at[group, index].add(masses))
+        index = index // _BRANCHES
+    return weights._replace(levels=tuple(levels))
+
+
+def prefix_sums(weights: Weights, group: Array, index: Array) -> Array:
+    """Sums of the masses of all bins up to `index`, itself included, before the scale."""
+
+    def one(group, index):
+        total = jnp.zeros((), weights.scale.dtype)
+        node, end = index, index + 1
+        for level in weights.levels:
+            first = node // _BRANCHES * _BRANCHES
+            length = min(_BRANCHES, level.shape[1])
+            start = jnp.minimum(first, level.shape[1] - length)
+            siblings = lax.dynamic_slice(level, (group, start), (1, length))[0]
+            places = start + jnp.arange(length)
+            total += jnp.sum(jnp.where((places >= first) & (places < end), siblings, 0.0))
+            node = end = node // _BRANCHES
+        return total
+
+    return jax.vmap(one)(group, index)
+
+
+def fold_scale(weights: Weights, is_due: Array) -> Weights:
+    """With the scale multiplied into the masses where `is_due`: a loop of no or one turn, which never copies them."""
+
+    def fold(_: Any, kept: Weights) -> Weights:
+        levels = tuple(kept.scale[:, None] * level for level in kept.levels)
+        return Weights((jnp.maximum(levels[0], FLOOR), *levels[1:]), jnp.ones_like(kept.scale))
+
+    return lax.fori_loop(0, is_due.astype(jnp.int32), fold, weights)

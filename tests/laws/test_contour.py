@@ -1,0 +1,249 @@
+"""Contour samplers: fixed points of every field, exact weights, and what must not break them."""
+
+import dataclasses
+import re
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import isotherm as iso
+from isotherm.contour import Contour, Partition
+from isotherm.contour.weights import add, fold_scale, init_weights, prefix_sums
+from isotherm.coupling import Readings
+from isotherm.kernels import SGLD, limited
+from isotherm.kernels.kernel import Move
+from isotherm.schedules import PolynomialGain
+from isotherm.targets import csgld_mixture
+
+MASSES = np.array([0.3, 0.25, 0.2, 0.12, 0.08, 0.05])
+
+
+def learn(contour, num_iterations, masses=MASSES, num_chains=200):
+    """Theta after energies drawn bin by bin from masses / theta^zeta, at the right edge of a bin, where Psi is theta(J)."""
+    partition, number = contour.partition, len(masses)
+    places = jnp.asarray(partition.low + partition.width * np.arange(number) - 1e-3 * partition.width)
+
+    @jax.jit
+    def go(key):
+        def iterate(state, inputs):
+            k, key = inputs
+            weights = add(state.weights, contour._groups(num_chains), state.bins, state.masses)
+            theta = jnp.cumsum(weights.theta[0]) if contour.is_cumulative else weights.theta[0]
+            if contour.field == "psi":
+                theta = theta.at[-1].set(theta[-2])  # Psi is constant in the top bin.
+            bins = jax.random.categorical(key, jnp.log(masses) - contour.zeta * jnp.log(theta), shape=(num_chains,))
+            energies, one = places[bins], jnp.ones(())
+            readings = Readings(energies, 0 * energies, jnp.ones(num_chains, bool), one, one, k)
+            return contour.update(state, (), readings)[0], None
+
+        keys = jax.random.split(key, num_iterations)
+        state, _ = jax.lax.scan(iterate, contour.init(num_chains), (jnp.arange(num_iterations), keys))
+        return contour.statistics(state)["theta"][0]
+
+    return np.asarray(go(jax.random.key(0)))
+
+
+def contour(field, zeta, **options):
+    settings: dict[str, Any] = {"gain": PolynomialGain(10.0, 0.75, 100.0, 1.0), **options}
+    return Contour(Partition(0.0, 1.0, len(MASSES)), zeta, field=field, **settings)
+
+
+def cumulative_fixed_point(zeta):
+    """theta_i^(zeta - 1) (theta_i - theta_(i - 1)) = p_i / c with theta_m = 1, by bisection on c."""
+
+    def last(c):
+        theta = [0.0]
+        for p in MASSES:
+            low, high = theta[-1], theta[-1] + 10.0
+            for _ in range(100):
+                middle = (low + high) / 2
+                low, high = (middle, high) if middle ** (zeta - 1) * (middle - theta[-1]) < p / c else (low, middle)
+            theta.append(low)
+        return np.array(theta[1:])
+
+    low, high = 1e-3, 1e3
+    for _ in range(100):
+        middle = np.sqrt(low * high)
+        low, high = (middle, high) if last(middle)[-1] > 1 else (low, middle)
+    return last(low)
+
+
+@pytest.mark.parametrize(
+    ("field", "zeta", "expected"),
+    [
+        ("psi", 0.75, MASSES),
+        ("psi", 1.0, MASSES),
+        ("theta^zeta", 0.75, MASSES),
+        ("theta", 1.0, MASSES),
+        ("theta", 0.5, MASSES**2 / np.sum(MASSES**2)),
+        ("theta", 2.0, MASSES**0.5 / np.sum(MASSES**0.5)),
+        ("cumulative", 1.0, np.cumsum(MASSES)),
+        ("cumulative", 2.0, cumulative_fixed_point(2.0)),
+    ],
+)
+def test_fixed_points(field, zeta, expected):
+    theta = learn(contour(field, zeta, bounds=None), 20_000)
+    np.testing.assert_allclose(theta, expected, rtol=0.03)
+
+
+def test_a_large_zeta_shows_in_the_logarithm():
+    theta = learn(contour("theta", 100.0, bounds=None, gain=PolynomialGain(1.0, 0.6, 100.0)), 40_000)
+    flat = 100.0 * np.log(theta)
+    np.testing.assert_allclose(flat - flat[0], np.log(MASSES / MASSES[0]), atol=0.15)
+
+
+def test_a_wrong_exponent_would_be_seen():
+    class Wrong(Contour):
+        """A field of the power 1.1 zeta."""
+
+        def _strength(self, weights, group, bins, energies, lower, slope, here):
+            return super()._strength(weights, group, bins, energies, lower, slope, here) ** 1.1
+
+    wrong = Wrong(Partition(0.0, 1.0, len(MASSES)), 0.75, PolynomialGain(10.0, 0.75, 100.0, 1.0), bounds=None)
+    assert np.max(np.abs(learn(wrong, 20_000) / MASSES - 1)) > 0.05
+
+
+TARGET = csgld_mixture()
+PARTITION = Partition(2.0, 1.0, 50)
+
+
+def quadrature(slopes="backward", zeta=0.75, bounds=(-5.0, 5.0)):
+    """True masses of the bins; log weights on a grid, from the definition; the density that is then sampled."""
+    points = np.asarray(TARGET.truth.points)[:, 0]
+    energies = np.asarray(jax.vmap(TARGET.energy)(TARGET.truth.points), np.float64)
+    bins = np.asarray(PARTITION.index(jnp.asarray(energies)))
+    theta = np.maximum(np.bincount(bins, TARGET.truth.probabilities, minlength=50), 1e-12)
+    logs = np.log(theta)
+    psi = np.ones(50)
+    psi[1:-1] += zeta * (np.diff(logs)[:-1] if slopes == "backward" else np.diff(logs)[1:])
+    excess = np.clip(psi, *bounds) - 1.0
+    fine = np.linspace(2.0, 60.0, 580_001)
+    heights = excess[np.minimum(np.ceil(fine - 2.0), 49).astype(int)]
+    integral = np.concatenate([[0.0], np.cumsum(heights[1:] * np.diff(fine))])
+    log_weights = np.interp(energies, fine, integral, left=0.0)
+    sampled = TARGET.truth.probabilities * np.exp(-log_weights)
+    return points, theta, log_weights, sampled / sampled.sum()
+
+
+@pytest.mark.parametrize("slopes", ["backward", "forward"])
+def test_weights_are_the_integral_and_undo_the_flattening(slopes):
+    points, theta, log_weights, sampled = quadrature(slopes)
+    sampler = iso.ksgld(0.05, partition=PARTITION, theta=tuple(theta), slopes=slopes)
+    run = iso.sample(
+        TARGET.potential, sampler, num_steps=200_000, num_runs=60, thinning=20, burn_in=1_000, init=TARGET.init
+    )
+    draws = np.asarray(run.draws)[:, 0, :, 0]
+    expected = np.interp(draws, points, log_weights)
+    np.testing.assert_allclose(np.asarray(run.log_weights)[:, 0], expected, atol=2e-3)
+    # The chain follows pi / Psi^zeta: its unweighted mass of the left mode is that of quadrature, not 0.4.
+    left = np.mean(draws < -1, axis=1)
+    error = left.std(ddof=1) / np.sqrt(len(left))
+    assert abs(left.mean() - sampled[points < -1].sum()) < 4 * error + 0.01
+    means = [float(one.expectation(lambda x: x[0])) for one in run.per_run()]
+    assert abs(np.mean(means)) < 4 * np.std(means) / np.sqrt(len(means)) + 0.03
+
+
+def test_the_psi_field_finds_the_masses_of_the_bins_and_the_mean():
+    sampler = iso.csgld(0.02, partition=PARTITION)
+    settings: dict[str, Any] = {"num_steps": 2_000_000, "num_runs": 8, "thinning": 100, "burn_in": 400_000}
+    run = iso.sample(TARGET.potential, sampler, init=TARGET.init, **settings)
+    theta = np.mean(run.stats["theta"], axis=(0, 1))
+    np.testing.assert_allclose(theta[:4], [0.602, 0.301, 0.0676, 0.0197], rtol=0.1)
+    assert np.all(run.stats["diverged_at"] < 0)
+
+
+def test_no_flattening_is_sgld_to_the_bit():
+    for name, options in (("csgld", {}), ("icsgld", {}), ("awsgld", {})):
+        flat = getattr(iso, name)(0.1, partition=PARTITION, zeta=0.0, **options)
+        run = iso.sample(TARGET.potential, flat, num_steps=500, num_chains=3, init=TARGET.init)
+        plain = iso.sample(TARGET.potential, iso.sgld(step_size=0.1), num_steps=500, num_chains=3, init=TARGET.init)
+        np.testing.assert_array_equal(run.draws, plain.draws)
+        np.testing.assert_array_equal(run.log_weights, 0.0)
+
+
+@pytest.mark.parametrize("num_bins", [5, 32, 33, 1_000, 40_000])
+def test_sums_of_bins(num_bins):
+    rng = np.random.default_rng(num_bins)
+    masses = rng.random((2, num_bins)).astype(np.float32)
+    weights = init_weights(jnp.asarray(masses), has_sums=True)
+    group, index = jnp.array([0, 1, 1]), jnp.asarray(rng.integers(num_bins, size=3))
+    weights = add(weights, group, index, jnp.array([3.0, 1.0, 2.0]))
+    np.add.at(masses, (np.asarray(group), np.asarray(index)), [3.0, 1.0, 2.0])
+    for place in (0, num_bins // 2, num_bins - 1, *np.asarray(index)):
+        found = prefix_sums(weights, jnp.array([0, 1]), jnp.array([place, place]))
+        np.testing.assert_allclose(found, masses[:, : place + 1].sum(axis=1, dtype=float), rtol=1e-4)
+
+
+def test_folding_the_scale_changes_no_weight():
+    weights = init_weights(jnp.asarray(np.random.default_rng(0).random((2, 50))), has_sums=True)
+    weights = weights._replace(scale=jnp.array([0.25, 1e-6]))
+    folded = fold_scale(weights, jnp.array(True))
+    np.testing.assert_allclose(folded.theta, weights.theta, rtol=1e-6)
+    np.testing.assert_array_equal(folded.scale, 1.0)
+    np.testing.assert_array_equal(fold_scale(weights, jnp.array(False)).scale, weights.scale)
+
+
+@pytest.mark.parametrize("field", ["psi", "theta^zeta", "theta", "cumulative"])
+def test_a_diverged_chain_leaves_no_trace_in_what_others_share(field):
+    shared = contour(field, 0.75, is_shared=True)
+    energies = jnp.array([0.5, 2.5, jnp.nan])
+    alive = jnp.isfinite(energies)
+    one = jnp.ones(())
+
+    def theta(energies, alive):
+        state = shared.init(len(energies))
+        for k in range(5):
+            readings = Readings(energies, 0 * energies, alive, one, one, jnp.array(k))
+            state, move = shared.update(state, (), readings)
+            assert bool(jnp.all(jnp.isfinite(move.multiplier)))
+        return shared.statistics(state)["theta"]
+
+    np.testing.assert_allclose(theta(energies, alive), theta(energies[:2], alive[:2]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("field", ["psi", "theta^zeta", "theta", "cumulative"])
+def test_nothing_underflows_under_a_large_gain(field):
+    partition = Partition(-50.0, 1.0, 60)  # The first 50 bins cannot be reached, nor the top one.
+    coupling = Contour(partition, 1.0, 0.5, field, bounds=None if field == "cumulative" else (-5.0, 5.0))
+    kernel = limited(SGLD(), 0.5)
+    sampler = dataclasses.replace(iso.sgld(step_size=0.02), kernel=kernel, coupling=coupling)
+    potential = iso.with_noise(iso.from_energy(lambda x: 0.5 * jnp.sum(x**2)), energy_scale=0.3, gradient_scale=0.3)
+    run = iso.sample(potential, sampler, num_steps=300_000, num_chains=2, thinning=1_000, init=jnp.ones(2))
+    assert np.isfinite(run.stats["theta"]).all()
+    assert np.isfinite(run.draws).all()
+    assert np.isfinite(run.log_weights).all()
+
+
+def test_an_iteration_copies_no_histogram():
+    from isotherm.sampling.driver import identity
+    from isotherm.sampling.settings import Settings, build_program
+    from isotherm.sampling.start import start_positions
+
+    sampler = iso.csgld(0.1, partition=(2.0, 50.0, 70_001))
+    settings = Settings(100_000, 1, 1, 0, 1_000, 0, -np.inf, None, "vmap", None)
+    position = start_positions(jnp.zeros(1), settings.seed_key(), 1, 1, sampler.kernel)
+    program = build_program(TARGET.potential, sampler, settings, position, identity, 100)
+    key, feed, carry = settings.seed_key(), TARGET.potential.feed(), program.init(position)
+    records, times = program.init_records(key, feed, carry), jnp.zeros(program.slots + program.rows, jnp.int32)
+    advance: Any = program.advance
+    text = advance.lower(key, feed, carry, records, times, jnp.zeros(()), 0, 100).compile().as_text()
+    assert "70001" in text
+    copies = [line for line in text.splitlines() if re.search(r"= f32\[[\d,]*70001\]\S* copy\(", line)]
+    inside = [line for line in copies if "while/body/while/body/while" in line]
+    assert inside == []
+
+
+def test_a_limit_shortens_displacements_and_nothing_else():
+    kernel = limited(SGLD(), 0.5)
+    state = kernel.init(jnp.zeros(2))
+    one = jnp.ones(())
+    move = Move(0.1 * one, 0 * one, one, one)
+    far = kernel.step(state, jnp.array([30.0, 40.0]), jnp.zeros(2), move)
+    np.testing.assert_allclose(far.position, [-0.3, -0.4], rtol=1e-6)
+    near = kernel.step(state, jnp.array([3.0, 0.0]), jnp.zeros(2), move)
+    np.testing.assert_allclose(near.position, [-0.3, 0.0], rtol=1e-6)
+    lost = kernel.step(state, jnp.array([jnp.inf, 1.0]), jnp.zeros(2), move)
+    assert bool(jnp.all(jnp.isfinite(lost.position)))
