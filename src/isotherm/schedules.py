@@ -144,6 +144,23 @@ class CollectionWindow:
         return iterations[iterations % self.cycle_length >= start]
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class Following:
+    """value * s(0) / s(k): a correction factor that grows as an annealed temperature s falls, so that F tau stays constant.
+
+    Example:
+        >>> float(Following(3.0, lambda k: 2.0 ** -k)(2))
+        12.0
+    """
+
+    value: float
+    schedule: Schedule
+
+    def __call__(self, iteration: Any) -> Any:
+        function = as_schedule(self.schedule)
+        return self.value * function(0) / function(iteration)
+
+
 @dataclasses.dataclass(frozen=True)
 class PolynomialGain:
     """min(limit, scale / (k^power + offset)), the gain of the thesis' toy experiment by default."""

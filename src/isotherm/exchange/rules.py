@@ -49,8 +49,8 @@ class Corrected:
     swap happens before the first measurement.
 
     Attributes:
-        correction_factor: F, a number or a function of the iteration. With an annealed temperature, F_0 tau_0 / tau_k keeps
-            delta / F constant.
+        correction_factor: F, a number or a function of the iteration. With an annealed temperature, F_0 tau_0 / tau_k, which is
+            `schedules.Following(F_0, temperature)`, keeps delta / F constant.
         measure_every: iterations between two measurements of the variance.
         num_measured: batches in a measurement.
         smoothing: weight of a new measurement; None is 1/m, the mean of all.
