@@ -4,11 +4,12 @@ import json
 import pathlib
 import re
 
-from docs.tables import ROOT, rendered
+from docs.tables import ROOT, experiments_page, rendered
 
 
 def test_tables_are_those_of_the_records():
     assert rendered((ROOT / "README.md").read_text()) == (ROOT / "README.md").read_text()
+    assert experiments_page() == (ROOT / "docs" / "experiments.md").read_text()
 
 
 def test_a_changed_record_would_be_seen(monkeypatch):
