@@ -45,7 +45,8 @@ def experiments_table() -> str:
 
 def experiments_page() -> str:
     """Every number of every record, for docs/experiments.md."""
-    text = "# Experiments\n\nAll numbers of the records in `results/`, made by `isotherm reproduce NAME`. Written by `python docs/tables.py`.\n"
+    text = "# Experiments\n\nAll numbers of the records in `results/`, made by `isotherm reproduce NAME`. "
+    text += "Written by `python docs/tables.py`.\n"
     for name, record in records().items():
         text += f"\n## {name}\n\nScale: {record['scale']}, {record['seconds']:.0f} s, seed {record['seed']}.\n\n"
         pictures = sorted(path.name for path in (ROOT / "results" / name).glob("*.png"))
