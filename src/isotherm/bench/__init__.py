@@ -7,6 +7,7 @@ import pathlib
 from rich.console import Console
 from rich.table import Table
 
+from isotherm.bench.contour import csgld_rows, icsgld_rows
 from isotherm.bench.coupling import swap_rows
 from isotherm.bench.network import overhead_rows
 from isotherm.bench.tempering import exchange_rows
@@ -26,6 +27,7 @@ def run_bench(peers: bool, out: pathlib.Path | None, console: Console) -> list[M
     rows = overhead_rows() + swap_rows()
     if peers:
         rows += sgld_rows(1, 5_000_000) + sgld_rows(16, 1_000_000) + exchange_rows(1) + exchange_rows(10)
+        rows += csgld_rows(512, 2_000_000, 200_000) + csgld_rows(100_000, 1_000_000, 5_000) + icsgld_rows()
     table = Table(title="Work per second, medians of 5 in one process; a ratio above 1 means isotherm is faster")
     for column in ("work", "peer", "ours", "theirs", "ratio"):
         table.add_column(column, justify="left" if column in ("work", "peer") else "right")
