@@ -45,6 +45,7 @@ class Coupling:
         is_weighted: whether draws carry log weights other than zero.
         measure_every: iterations between two calls of `calibrate`; None never. Iteration 0 is one of the multiples.
         num_measured: energies per chain that `calibrate` is given, each on a further batch, common to chains that share batches.
+        upkeep_every: iterations between two calls of `upkeep`; None never. Iteration 0 is one of the multiples.
         num_fresh: further energies per chain that `update` needs in every iteration, each on a batch of its own.
     """
 
@@ -52,6 +53,7 @@ class Coupling:
     is_weighted: bool = False
     measure_every: int | None = None
     num_measured: int = 0
+    upkeep_every: int | None = None
     num_fresh: int = 0
 
     def check(self, potential: Potential) -> None:
@@ -68,6 +70,10 @@ class Coupling:
     def update(self, state: Any, draws: Any, readings: Readings) -> tuple[Any, Move]:
         """The next state, and the next move of every chain (fields of shape (P,))."""
         raise TypeError(f"{type(self).__name__} must define `update`.")
+
+    def upkeep(self, state: Any) -> Any:
+        """The state after work that is too much for every iteration, and needs neither energies nor random numbers."""
+        return state
 
     def log_weights(self, state: Any, readings: Readings) -> Array:
         """Log weights of the P positions under the state that `update` has just returned. Called when a draw is kept."""

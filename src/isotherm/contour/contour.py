@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array
 
 from isotherm.contour.partition import Partition
-from isotherm.contour.weights import FLOOR, Weights, add, fold_scale, init_weights, prefix_sums
+from isotherm.contour.weights import FLOOR, Weights, add, fold_scale, init_weights, prefix_sums, read
 from isotherm.coupling import Coupling, Readings
 from isotherm.errors import check_choice, check_integer, check_real, refuse
 from isotherm.kernels.kernel import Move
@@ -118,7 +118,6 @@ class Contour(Coupling):
     def update(self, state: ContourState, draws: Any, readings: Readings) -> tuple[ContourState, Move]:
         group = self._groups(len(readings.energies))
         weights = add(state.weights, group, state.bins, state.masses)
-        weights = fold_scale(weights, readings.iteration % self._fold_every == 0)
         energies = self._energies(readings)
         bins = self.partition.index(energies)
         lower, upper, here = self._read(weights, group, bins)
@@ -126,7 +125,7 @@ class Contour(Coupling):
         psi = 1.0 + self.zeta * readings.temperature * slope
         bounded = psi if self.bounds is None else jnp.clip(psi, *self.bounds)
         bounded = jnp.where(readings.iteration < self.warm_up, 1.0, bounded)
-        strength = self._strength(weights, group, bins, energies, lower, slope, here)
+        strength = self._strength(weights.scale[group], bins, energies, lower, upper, slope, here)
         weights, masses = self._learn(weights, group, strength, readings)
         is_top = bins == self.partition.num_bins - 1
         counts = state.counts + jnp.stack([bounded != psi, bounded < 0, is_top])
@@ -138,6 +137,15 @@ class Contour(Coupling):
             everyone,
         )
         return ContourState(weights, bins, masses, counts), move
+
+    @property
+    def upkeep_every(self) -> int | None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self._fold_every
+
+    def upkeep(self, state: ContourState) -> ContourState:
+        scale = state.weights.scale
+        masses = state.masses * scale[self._groups(len(state.bins))]
+        return state._replace(weights=fold_scale(state.weights), masses=masses)
 
     def log_weights(self, state: ContourState, readings: Readings) -> Array:
         energies = self._energies(readings)
@@ -176,43 +184,36 @@ class Contour(Coupling):
         return (bins > 0) & ((bins < self.partition.num_bins - 1) | self.is_cumulative)
 
     def _read(self, weights: Weights, group: Array, bins: Array) -> tuple[Array, Array, Array]:
-        """Masses, before the scale, at the two ends of the slope, and at the bin itself."""
+        """Masses, before the scale, at the two ends of the slope, and at the bin itself; none of them zero."""
+        last = self.partition.num_bins - 1
         if self.is_cumulative:
             here = prefix_sums(weights, group, bins)
-            return jnp.maximum(here - weights.levels[0][group, bins], FLOOR), jnp.maximum(here, FLOOR), here
-        theta, last = weights.levels[0], self.partition.num_bins - 1
-        here = theta[group, bins]
-        if self.slopes == "forward":
-            return jnp.maximum(here, FLOOR), jnp.maximum(theta[group, jnp.minimum(bins + 1, last)], FLOOR), here
-        return jnp.maximum(theta[group, jnp.maximum(bins - 1, 0)], FLOOR), jnp.maximum(here, FLOOR), here
+            ends = here - read(weights, group, bins), here
+        else:
+            here = read(weights, group, bins)
+            if self.slopes == "forward":
+                ends = here, read(weights, group, jnp.minimum(bins + 1, last))
+            else:
+                ends = read(weights, group, jnp.maximum(bins - 1, 0)), here
+        return jnp.maximum(ends[0], FLOOR), jnp.maximum(ends[1], FLOOR), jnp.maximum(here, FLOOR)
 
     def _slope(self, lower: Array, upper: Array, bins: Array) -> Array:
         steps = (jnp.log(upper) - jnp.log(lower)) / self.partition.width
         return jnp.where(self._has_slope(bins), steps, 0.0)
 
     def _strength(
-        self, weights: Weights, group: Array, bins: Array, energies: Array, lower: Array, slope: Array, here: Array
+        self, scale: Array, bins: Array, energies: Array, lower: Array, upper: Array, slope: Array, here: Array
     ) -> Array:
         """How strongly each chain pulls theta towards its bin: f."""
-        scale = weights.scale[group]
-        theta = scale * jnp.maximum(here, FLOOR)
         if self.field in ("theta", "cumulative"):
-            return theta
+            return scale * here
         if self.field == "theta^zeta":
-            return theta**self.zeta
-        inside = jnp.exp(slope * (energies - self.partition.left(bins)))
-        interpolated = jnp.where(
-            self._has_slope(bins), scale * lower * inside, self._at_open_end(weights, group, theta, bins)
-        )
-        return jnp.minimum(interpolated, 1.0) ** self.zeta
-
-    def _at_open_end(self, weights: Weights, group: Array, theta: Array, bins: Array) -> Array:
-        """Psi in the open bins, where it is constant: theta of the first bin; at the top, its value at the last edge."""
-        if self.slopes == "backward":
-            before = weights.scale[group] * jnp.maximum(weights.levels[0][group, jnp.maximum(bins - 1, 0)], FLOOR)
-            return jnp.where(bins == 0, theta, before)
-        after = weights.scale[group] * jnp.maximum(weights.levels[0][group, jnp.minimum(bins + 1, 1)], FLOOR)
-        return jnp.where(bins == 0, after, theta)
+            return (scale * here) ** self.zeta
+        # Psi is constant in the open bins: its value at the nearest edge.
+        inside = lower * jnp.exp(slope * (energies - self.partition.left(bins)))
+        at_bottom, at_top = (here, lower) if self.slopes == "backward" else (upper, here)
+        ends = jnp.where(bins == 0, at_bottom, at_top)
+        return jnp.minimum(scale * jnp.where(self._has_slope(bins), inside, ends), 1.0) ** self.zeta
 
     def _learn(self, weights: Weights, group: Array, strength: Array, readings: Readings) -> tuple[Weights, Array]:
         """The new scale, and what each chain adds to its bin. Chains that are not alive leave no trace."""

@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import Array, lax
+from jax.custom_batching import custom_vmap
 
 _BRANCHES = 32
+_MOST_SLICES = 32
 FLOOR = 1e-30
 
 
@@ -45,9 +47,46 @@ def add(weights: Weights, group: Array, index: Array, masses: Array) -> Weights:
     """After `masses` (before the scale) were added to bins."""
     levels = []
     for level in weights.levels:
-        levels.append(level.at[group, index].add(masses))
+        levels.append(_add(level, group, index, masses.astype(level.dtype)))
         index = index // _BRANCHES
     return weights._replace(levels=tuple(levels))
+
+
+def read(weights: Weights, group: Array, index: Array) -> Array:
+    """Masses of bins, before the scale."""
+    return _read(weights.levels[0], group, index)
+
+
+# For few chains one slice is updated after another: XLA turns a scatter into a loop of many small operations. Where runs are
+# batched there is one scatter for all of them.
+@custom_vmap
+def _add(level: Array, group: Array, index: Array, masses: Array) -> Array:
+    if len(index) > _MOST_SLICES:
+        return level.at[group, index].add(masses)
+    for chain in range(len(index)):
+        place = (group[chain], index[chain])
+        old = lax.dynamic_slice(level, place, (1, 1))
+        level = lax.dynamic_update_slice(level, old + masses[chain], place)
+    return level
+
+
+@_add.def_vmap
+def _(_size: int, is_batched: Any, *arguments: Array) -> tuple[Array, bool]:
+    axes = [0 if batched else None for batched in is_batched]
+    return jax.vmap(lambda level, *rest: level.at[rest[0], rest[1]].add(rest[2]), axes)(*arguments), True
+
+
+@custom_vmap
+def _read(level: Array, group: Array, index: Array) -> Array:
+    if len(index) > 1:
+        return level[group, index]
+    return lax.dynamic_slice(level, (group[0], index[0]), (1, 1))[0]
+
+
+@_read.def_vmap
+def _(_size: int, is_batched: Any, *arguments: Array) -> tuple[Array, bool]:
+    axes = [0 if batched else None for batched in is_batched]
+    return jax.vmap(lambda level, group, index: level[group, index], axes)(*arguments), True
 
 
 def prefix_sums(weights: Weights, group: Array, index: Array) -> Array:
@@ -69,11 +108,7 @@ def prefix_sums(weights: Weights, group: Array, index: Array) -> Array:
     return jax.vmap(one)(group, index)
 
 
-def fold_scale(weights: Weights, is_due: Array) -> Weights:
-    """With the scale multiplied into the masses where `is_due`: a loop of no or one turn, which never copies them."""
-
-    def fold(_: Any, kept: Weights) -> Weights:
-        levels = tuple(kept.scale[:, None] * level for level in kept.levels)
-        return Weights((jnp.maximum(levels[0], FLOOR), *levels[1:]), jnp.ones_like(kept.scale))
-
-    return lax.fori_loop(0, is_due.astype(jnp.int32), fold, weights)
+def fold_scale(weights: Weights) -> Weights:
+    """The same weights with a scale of one."""
+    levels = tuple(weights.scale[:, None] * level for level in weights.levels)
+    return Weights((jnp.maximum(levels[0], FLOOR), *levels[1:]), jnp.ones_like(weights.scale))

@@ -80,7 +80,7 @@ def init_state(parts: Parts, position: Any, num_chains: int) -> State:
 
 
 def iterate(parts: Parts, state: State, inputs: Inputs, iteration: Array, is_due: Any) -> tuple[State, Observation]:
-    """One iteration. Log weights are computed where `is_due` says that the positions are to be kept."""
+    """One iteration. Log weights are computed where `is_due` says that the positions are to be kept; never if it is False."""
     is_shared = parts.potential.is_batch_shared
     own = parts.estimator.num_batches
 
@@ -99,7 +99,7 @@ def iterate(parts: Parts, state: State, inputs: Inputs, iteration: Array, is_due
         readings = readings._replace(fresh_energies=fresh, fresh_prior_energies=fresh_prior)
     coupling, move = parts.coupling.update(state.coupling, inputs.coupling, readings)
     log_weights = jnp.zeros_like(found.energy)
-    if parts.coupling.is_weighted:
+    if parts.coupling.is_weighted and is_due is not False:
         weigh = lambda: parts.coupling.log_weights(coupling, readings).astype(log_weights.dtype)  # noqa: E731
         log_weights = lax.cond(is_due, weigh, lambda: log_weights)
 
@@ -110,6 +110,21 @@ def iterate(parts: Parts, state: State, inputs: Inputs, iteration: Array, is_due
     moved = over_chains(parts.chain_mode, advance, state.kernel, found.gradient, inputs.noise, move, found.curvature)
     next_state = State(moved, estimator, coupling, found.model_state)
     return next_state, Observation(found.energy, found.energies, log_weights, move)
+
+
+def keep_up(parts: Parts, state: State, iteration: Array, upkeep: Callable[[Any], Any]) -> State:
+    """The state after the coupling's upkeep, where it is due. A loop of no or one turn, which copies nothing."""
+    every = parts.coupling.upkeep_every
+    if every is None:
+        return state
+    is_due = (iteration % every == 0).astype(jnp.int32)
+    return state._replace(coupling=lax.fori_loop(0, is_due, lambda _, coupling: upkeep(coupling), state.coupling))
+
+
+def next_upkeep(parts: Parts, iteration: Array) -> Any:
+    """The first iteration after `iteration` at which the coupling's upkeep is due."""
+    every = parts.coupling.upkeep_every
+    return jnp.iinfo(jnp.int32).max if every is None else (iteration // every + 1) * every
 
 
 def _fresh_energies(parts: Parts, state: State, inputs: Inputs) -> tuple[Array, Array]:

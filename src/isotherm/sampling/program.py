@@ -14,7 +14,17 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from isotherm.sampling.iteration import Inputs, Observation, Parts, State, init_state, iterate, over_chains
+from isotherm.sampling.iteration import (
+    Inputs,
+    Observation,
+    Parts,
+    State,
+    init_state,
+    iterate,
+    keep_up,
+    next_upkeep,
+    over_chains,
+)
 from isotherm.sampling.periodic import measure, refresh
 from isotherm.sampling.streams import draw_batches, draw_noise, open_streams
 from isotherm.sampling.trace import (
@@ -137,69 +147,98 @@ class Program:
 
     def _chunk(self, keys, feed, carry, records, times, slot, target, start, last):
         """Small positions: up to L iterations with noise drawn at once, and a trace from which everything is read after."""
-        state, book = carry
+        book = carry.book
         stop = jnp.minimum(start + self.chunk, last)
         upcoming = lax.dynamic_slice(times, (slot,), (self.rows,))
         offsets = upcoming - start
-        is_due = jnp.zeros(self.chunk, bool).at[offsets].set(True, mode="drop")
         iterations = start + jnp.arange(self.chunk, dtype=jnp.int32)
-        draws = draw_noise(self.parts, keys, iterations, state.position)
+        draws = draw_noise(self.parts, keys, iterations, carry.state.position)
+        example = jax.eval_shape(lambda s: self._example_seen(keys, feed, s, draws), carry.state)
+        is_weighted = self.parts.coupling.is_weighted
 
-        example = jax.eval_shape(lambda s: self._example_seen(keys, feed, s, draws), state)
+        def several(loop):
+            """Iterations up to the end of a group of G, the next record to be weighed, or the next upkeep of the coupling.
 
-        def several(number, loop):
-            """G iterations on slices of noise and trace; the slice of the trace is a buffer that every group uses again."""
-            state, trace, piece = loop
-            begin = number * self.group
-            noise = _slices(draws, begin, self.group)
-            wanted = lax.dynamic_slice(is_due, (begin,), (self.group,))
+            They touch only slices of noise and trace; that of the trace is a buffer that every group uses again. The first one
+            alone may be weighed: the loop over the others has no branch in it.
+            """
+            place, state, trace, piece = loop
+            base = place // self.group * self.group
+            noise = _slices(draws, base, self.group)
+            state = self._keep_up(state, start + place)
 
-            def one(place, loop):
+            def step(offset, loop, is_due: Any = False):
                 state, piece = loop
-                drawn = jax.tree.map(lambda leaf: lax.dynamic_index_in_dim(leaf, place, 0, keepdims=False), noise)
-                after, seen = self._iterate(keys, feed, state, drawn, start + begin + place, wanted[place])
-                return after, write_rows(piece, _rows(self._seen(state, seen)), place)
+                drawn = jax.tree.map(lambda leaf: lax.dynamic_index_in_dim(leaf, offset, 0, keepdims=False), noise)
+                after, seen = self._iterate(keys, feed, state, drawn, start + base + offset, is_due)
+                return after, write_rows(piece, _rows(self._seen(state, seen)), offset)
 
-            count = jnp.minimum(self.group, stop - start - begin)
-            state, piece = lax.fori_loop(0, count, one, (state, piece))
-            return state, write_rows(trace, piece, begin), piece
+            end = jnp.minimum(base + self.group, stop - start)
+            end = jnp.minimum(end, next_upkeep(self.parts, start + place) - start)
+            first = place
+            if is_weighted:
+                end = jnp.minimum(end, jnp.min(jnp.where(offsets > place, offsets, self.chunk)))
+                state, piece = step(place - base, (state, piece), jnp.any(offsets == place))
+                first = place + 1
+            state, piece = lax.fori_loop(first - base, end - base, step, (state, piece))
+            return end, state, write_rows(trace, piece, base), piece
 
-        groups = (stop - start + self.group - 1) // self.group
         buffers = _zeros(example, self.chunk), _zeros(example, self.group)
-        state, trace, _ = lax.fori_loop(0, groups, several, (state, *buffers))
+        begin = (jnp.zeros((), jnp.int32), self._bare(carry.state), *buffers)
+        _, state, trace, _ = lax.while_loop(lambda loop: loop[0] < stop - start, several, begin)
         book = keep_book(book, trace.energy, trace.position, start, stop - start, target)
         chosen = jax.tree.map(lambda leaf: leaf[jnp.minimum(offsets, self.chunk - 1)], trace)
         kept = jax.vmap(self._keep)(chosen.position, chosen.model_state, chosen.observed)
         records = Records(*write_rows(tuple(records), (*kept, *self._keep_small(chosen)), slot))
-        return stop, Carry(state, book), records, jnp.sum(upcoming < stop, dtype=jnp.int32)
+        return stop, Carry(self._dressed(state), book), records, jnp.sum(upcoming < stop, dtype=jnp.int32)
 
     def _segment(self, keys, feed, carry, records, times, slot, target, start, last):
         """Large positions: the iterations up to the next record, with no copy or write of a position in any of them."""
-        state, book = carry
+        start_state, book = carry
         upcoming = lax.dynamic_slice(times, (slot,), (2,))
         is_due = upcoming[0] == start
         stop = jnp.minimum(jnp.where(is_due, upcoming[1], upcoming[0]), last)
-        kept = self._keep(state.position, state.model_state, self._observed(state))
+        kept = self._keep(start_state.position, start_state.model_state, self._observed(self._bare(start_state)))
         draws, model_state = write_if((records.draws, records.model_state), kept, slot, is_due)
 
         def drawn_at(iteration):
-            noise = draw_noise(self.parts, keys, iteration[None], state.position)
+            noise = draw_noise(self.parts, keys, iteration[None], start_state.position)
             return jax.tree.map(lambda leaf: leaf[0], noise)
 
         def body(iteration, loop):
             state, book, row = loop
+            state = self._keep_up(state, iteration)
             after, seen = self._iterate(
                 keys, feed, state, drawn_at(iteration), iteration, is_due & (iteration == start)
             )
             new = self._seen(state, seen)
-            book = keep_book(book, new.energy[None], _rows(state.position), iteration, 1, target)
+            book = keep_book(book, new.energy[None], _rows(self._dressed(state.position)), iteration, 1, target)
             return after, book, jax.tree.map(lambda n, old: jnp.where(iteration == start, n, old), new, row)
 
-        example = jax.eval_shape(lambda s: self._example_seen(keys, feed, s, _rows(drawn_at(start))), state)
+        example = jax.eval_shape(lambda s: self._example_seen(keys, feed, s, _rows(drawn_at(start))), start_state)
         nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), example)
-        state, book, row = lax.fori_loop(start, stop, body, (state, book, nothing))
+        state, book, row = lax.fori_loop(start, stop, body, (self._bare(start_state), book, nothing))
         small = write_if(records[2:], self._keep_small(row), slot, is_due)
-        return stop, Carry(state, book), Records(draws, model_state, *small), is_due.astype(jnp.int32)
+        carry = Carry(self._dressed(state), book)
+        return stop, carry, Records(draws, model_state, *small), is_due.astype(jnp.int32)
+
+    def _bare(self, tree: Any) -> Any:
+        """Leaves (R, ...) as the loops hold them: a single run without its axis.
+
+        A batched slice would be a gather, and a batched update a scatter, which XLA makes loops of; and dropping the axis in every
+        iteration would copy what is updated in place.
+        """
+        return jax.tree.map(lambda leaf: leaf[0], tree) if self.num_runs == 1 else tree
+
+    def _dressed(self, tree: Any) -> Any:
+        """The inverse of `_bare`."""
+        return _rows(tree) if self.num_runs == 1 else tree
+
+    def _over_runs(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """`function` for every run, of and to bare leaves."""
+        if self.num_runs == 1:
+            return function(*arguments)
+        return over_chains(self.parts.chain_mode, function, *arguments)
 
     def _iterate(self, keys, feed, state, drawn, iteration, is_due) -> tuple[State, Observation]:
         batches = draw_batches(self.parts, keys, iteration, feed)
@@ -208,20 +247,24 @@ class Program:
             noise, probe, noises, coupling = drawn
             return iterate(self.parts, state, Inputs(noise, probe, noises, batches, coupling), iteration, is_due)
 
-        return over_chains(self.parts.chain_mode, one, state, drawn, batches)
+        return self._over_runs(one, state, self._bare(drawn), self._bare(batches))
+
+    def _keep_up(self, state: State, iteration: Array) -> State:
+        return keep_up(self.parts, state, iteration, functools.partial(self._over_runs, self.parts.coupling.upkeep))
 
     def _seen(self, state: State, seen: Observation) -> Trace:
         """One row of the trace: what belongs to the positions before the move, and nothing that is known without it."""
-        coupling = self.parts.coupling
         position, model_state = (None, None) if self.chunk == 1 else (state.position, state.model_state)
         energies = seen.energies if self.parts.kernel.is_stack else None
-        log_weights = seen.log_weights if coupling.is_weighted else None
-        return Trace(position, model_state, seen.energy, energies, log_weights, self._observed(state))
+        log_weights = seen.log_weights if self.parts.coupling.is_weighted else None
+        seen_here = Trace(position, model_state, seen.energy, energies, log_weights, {})
+        return self._dressed(seen_here)._replace(observed=self._observed(state))
 
     def _observed(self, state: State) -> dict[str, Array]:
         """What the coupling of every run has to tell; one without state has nothing to map over."""
         coupling = self.parts.coupling
-        return jax.vmap(coupling.observe)(state.coupling) if jax.tree.leaves(state.coupling) else {}
+        has_state = jax.tree.leaves(state.coupling)
+        return self._dressed(self._over_runs(coupling.observe, state.coupling)) if has_state else {}
 
     def _keep(self, position: Any, model_state: Any, observed: dict[str, Array]) -> tuple[Any, Any]:
         """What a record holds of positions (R, P, ...): leaves (R, Q, ...)."""
@@ -236,7 +279,7 @@ class Program:
         return *choose_chains((energies, seen.log_weights), recorded), seen.observed
 
     def _example_seen(self, keys, feed, state, draws) -> Trace:
-        drawn = jax.tree.map(lambda leaf: leaf[0], draws)
+        drawn, state = jax.tree.map(lambda leaf: leaf[0], draws), self._bare(state)
         _, seen = self._iterate(keys, feed, state, drawn, jnp.zeros((), jnp.int32), jnp.zeros((), bool))
         return self._seen(state, seen)
 

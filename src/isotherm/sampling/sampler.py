@@ -16,7 +16,7 @@ from isotherm.kernels.kernel import Kernel
 from isotherm.potentials.energy import EnergyPotential
 from isotherm.potentials.potential import Potential
 from isotherm.randomness import Purpose, fold, normals_like
-from isotherm.sampling.iteration import Inputs, Observation, Parts, State, init_state, iterate
+from isotherm.sampling.iteration import Inputs, Observation, Parts, State, init_state, iterate, keep_up
 from isotherm.schedules import CollectionWindow, Schedule, as_schedule, check_schedule
 
 
@@ -119,7 +119,8 @@ class Sampler:
         parts = self.parts(state.potential)
         words = jax.random.key_data(key) if jnp.issubdtype(key.dtype, jax.dtypes.prng_key) else key
         inputs = self._inputs(parts, words, state, batch)
-        chains, seen = iterate(parts, state.chains, inputs, state.iteration, True)
+        kept_up = keep_up(parts, state.chains, state.iteration, parts.coupling.upkeep)
+        chains, seen = iterate(parts, kept_up, inputs, state.iteration, True)
         info = _info(seen)
         return LoopState(chains, state.iteration + 1, state.potential), info
 
