@@ -75,9 +75,9 @@ class Coupling:
         """The state after work that is too much for every iteration, and needs neither energies nor random numbers."""
         return state
 
-    def log_weights(self, state: Any, readings: Readings) -> Array:
-        """Log weights of the P positions under the state that `update` has just returned. Called when a draw is kept."""
-        return jnp.zeros_like(readings.energies)
+    def log_weights(self, state: Any) -> Array:
+        """Log weights of the P positions that `update` has just seen, from the state that it returned. For draws that are kept."""
+        raise TypeError(f"{type(self).__name__} must define `log_weights`, or have `is_weighted` false.")
 
     def observe(self, state: Any) -> dict[str, Array]:
         """Small arrays to record with every draw, from the state before `update`, such as the rung of every chain.

@@ -27,13 +27,17 @@ class Tempered(Coupling):
     is_weighted = True
     multiplier = 0.6
 
+    def init(self, num_chains):
+        return jnp.zeros(num_chains)
+
     def update(self, state, draws, readings):
         everyone = jnp.ones_like(readings.energies)
         scaled = self.multiplier * everyone
-        return state, Move(readings.step_size * everyone, readings.temperature * everyone, scaled, everyone)
+        move = Move(readings.step_size * everyone, readings.temperature * everyone, scaled, everyone)
+        return readings.energies / readings.temperature, move
 
-    def log_weights(self, state, readings):
-        return (self.multiplier - 1.0) * readings.energies / readings.temperature
+    def log_weights(self, state):
+        return (self.multiplier - 1.0) * state
 
 
 class Ladder(NamedTuple):

@@ -37,7 +37,8 @@ def network(**options):
 def same(a, b):
     import jax
 
-    pairs = zip(jax.tree.leaves((a.draws, a.energies)), jax.tree.leaves((b.draws, b.energies)), strict=True)
+    parts = ((run.draws, run.energies, run.log_weights) for run in (a, b))
+    pairs = zip(*map(jax.tree.leaves, parts), strict=True)
     return all(np.array_equal(x, y) for x, y in pairs)
 
 
@@ -46,6 +47,9 @@ SAMPLERS = {
     "sghmc": iso.sghmc(step_size=1e-3),
     "psgld": iso.psgld(step_size=3e-3),
     "cycsgld": iso.cycsgld(step_size=1e-2, cycle_length=100, sampling_from=0.5),
+    "resgld": iso.resgld(3e-3, temperatures=(1.0, 2.0, 4.0), measure_every=70),
+    "csgld": iso.csgld(3e-3, partition=(-3.0, 8.0, 60), gain=0.02, box=TARGET.box),
+    "awsgld": iso.awsgld(3e-3, partition=(-3.0, 8.0, 60), max_displacement=0.1, box=TARGET.box),
 }
 
 
@@ -63,11 +67,18 @@ def test_block_length_changes_nothing_for_a_network():
     assert same(runs[0], runs[2])
 
 
-@pytest.mark.parametrize("name", ["sgld", "sghmc"])
+@pytest.mark.parametrize("name", ["sgld", "resgld", "csgld"])
+def test_block_length_changes_nothing_for_a_single_run(name):
+    runs = [toy(SAMPLERS[name], block_length=length, num_runs=1) for length in (7, 1000, None)]
+    assert all(same(runs[0], other) for other in runs[1:])
+
+
+@pytest.mark.parametrize("name", ["sgld", "sghmc", "resgld", "csgld"])
 def test_thinning_keeps_common_draws(name):
     every, tenth = toy(SAMPLERS[name]), toy(SAMPLERS[name], thinning=10)
     np.testing.assert_array_equal(every.draws[:, :, ::10], tenth.draws)
     np.testing.assert_array_equal(every.energies[:, :, ::10], tenth.energies)
+    np.testing.assert_array_equal(every.log_weights[:, :, ::10], tenth.log_weights)
     later = toy(SAMPLERS[name], thinning=10, burn_in=500)
     np.testing.assert_array_equal(every.draws[:, :, 500::10], later.draws)
 

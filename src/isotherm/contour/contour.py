@@ -26,12 +26,16 @@ class ContourState(NamedTuple):
 
     Attributes:
         weights: theta of this iteration once `bins` and `masses` are added.
-        bins: where the last iteration's chains hit, shape (P,).
+        energies: of the last iteration, shape (P,).
+        temperature: of the last iteration.
+        bins: where its chains hit, shape (P,).
         masses: what they add there, shape (P,). Added first in an iteration, and read after: XLA then copies no histogram.
         counts: iterations in which a chain's multiplier was at its bound, was negative, and its energy in the top bin, (3, P).
     """
 
     weights: Weights
+    energies: Array
+    temperature: Array
     bins: Array
     masses: Array
     counts: Array
@@ -110,6 +114,8 @@ class Contour(Coupling):
         masses = jnp.broadcast_to(jnp.asarray(self._start(), jnp.result_type(float)), (groups, self.partition.num_bins))
         return ContourState(
             init_weights(masses, self.is_cumulative),
+            jnp.zeros(num_chains, masses.dtype),
+            jnp.ones((), masses.dtype),
             jnp.zeros(num_chains, jnp.int32),
             jnp.zeros(num_chains, masses.dtype),
             jnp.zeros((3, num_chains), jnp.int32),
@@ -136,7 +142,10 @@ class Contour(Coupling):
             jnp.where(readings.is_alive, bounded, 1.0).astype(everyone.dtype),
             everyone,
         )
-        return ContourState(weights, bins, masses, counts), move
+        # While nothing is learnt yet there is nothing to undo: the weights of infinite temperature are one.
+        temperature = jnp.where(readings.iteration < self.warm_up, jnp.inf, readings.temperature)
+        kept = energies.astype(state.energies.dtype), temperature.astype(state.temperature.dtype)
+        return ContourState(weights, *kept, bins, masses, counts), move
 
     @property
     def upkeep_every(self) -> int | None:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -147,9 +156,8 @@ class Contour(Coupling):
         masses = state.masses * scale[self._groups(len(state.bins))]
         return state._replace(weights=fold_scale(state.weights), masses=masses)
 
-    def log_weights(self, state: ContourState, readings: Readings) -> Array:
-        energies = self._energies(readings)
-        bins = self.partition.index(energies)
+    def log_weights(self, state: ContourState) -> Array:
+        energies, bins, temperature = state.energies, state.bins, state.temperature
         theta = state.weights.levels[0]
         theta = jnp.maximum(jnp.cumsum(theta, axis=1) if self.is_cumulative else theta, FLOOR)
         logs = jnp.log(theta)
@@ -157,14 +165,13 @@ class Contour(Coupling):
         shifted = jnp.roll(logs, -1, axis=1) if self.slopes == "forward" else jnp.roll(logs, 1, axis=1)
         steps = (shifted - logs if self.slopes == "forward" else logs - shifted) / self.partition.width
         slopes = jnp.where(self._has_slope(every), steps, 0.0)
-        psi = 1.0 + self.zeta * readings.temperature * slopes
+        psi = 1.0 + self.zeta * jnp.where(jnp.isfinite(temperature), temperature, 0.0) * slopes
         excess = (psi if self.bounds is None else jnp.clip(psi, *self.bounds)) - 1.0
         of_chain = jnp.broadcast_to(excess, (len(bins), self.partition.num_bins))
         below = jnp.sum(jnp.where((every >= 1) & (every < bins[:, None]), of_chain, 0.0), axis=1) * self.partition.width
         here = jnp.take_along_axis(of_chain, bins[:, None], axis=1)[:, 0]
         inside = jnp.where(bins > 0, here * (energies - self.partition.left(bins)), 0.0)
-        found = (below + inside) / readings.temperature
-        return jnp.where(readings.iteration < self.warm_up, 0.0, found)
+        return (below + inside) / temperature
 
     def statistics(self, state: ContourState) -> dict[str, Any]:
         weights = add(state.weights, self._groups(len(state.bins)), state.bins, state.masses)

@@ -60,13 +60,11 @@ class Observation(NamedTuple):
     Attributes:
         energy: shape (P,).
         energies: the energy of each point, shape (P,) or (P, M).
-        log_weights: shape (P,); zero where they were not asked for.
         move: the moves that followed, fields of shape (P,).
     """
 
     energy: Array
     energies: Array
-    log_weights: Array
     move: Move
 
 
@@ -79,8 +77,8 @@ def init_state(parts: Parts, position: Any, num_chains: int) -> State:
     return State(kernel, estimator, parts.coupling.init(num_chains), model_state)
 
 
-def iterate(parts: Parts, state: State, inputs: Inputs, iteration: Array, is_due: Any) -> tuple[State, Observation]:
-    """One iteration. Log weights are computed where `is_due` says that the positions are to be kept; never if it is False."""
+def iterate(parts: Parts, state: State, inputs: Inputs, iteration: Array) -> tuple[State, Observation]:
+    """One iteration."""
     is_shared = parts.potential.is_batch_shared
     own = parts.estimator.num_batches
 
@@ -98,10 +96,6 @@ def iterate(parts: Parts, state: State, inputs: Inputs, iteration: Array, is_due
         fresh, fresh_prior = _fresh_energies(parts, state, inputs)
         readings = readings._replace(fresh_energies=fresh, fresh_prior_energies=fresh_prior)
     coupling, move = parts.coupling.update(state.coupling, inputs.coupling, readings)
-    log_weights = jnp.zeros_like(found.energy)
-    if parts.coupling.is_weighted and is_due is not False:
-        weigh = lambda: parts.coupling.log_weights(coupling, readings).astype(log_weights.dtype)  # noqa: E731
-        log_weights = lax.cond(is_due, weigh, lambda: log_weights)
 
     def advance(kernel, gradient, noise, move, curvature):
         gradient = jax.tree.map(lambda g: (move.multiplier * g).astype(g.dtype), gradient)
@@ -109,7 +103,7 @@ def iterate(parts: Parts, state: State, inputs: Inputs, iteration: Array, is_due
 
     moved = over_chains(parts.chain_mode, advance, state.kernel, found.gradient, inputs.noise, move, found.curvature)
     next_state = State(moved, estimator, coupling, found.model_state)
-    return next_state, Observation(found.energy, found.energies, log_weights, move)
+    return next_state, Observation(found.energy, found.energies, move)
 
 
 def keep_up(parts: Parts, state: State, iteration: Array, upkeep: Callable[[Any], Any]) -> State:

@@ -157,39 +157,40 @@ class Program:
         is_weighted = self.parts.coupling.is_weighted
 
         def several(loop):
-            """Iterations up to the end of a group of G, the next record to be weighed, or the next upkeep of the coupling.
+            """Iterations up to the end of a group of G, one that is to be weighed, or the next upkeep of the coupling.
 
-            They touch only slices of noise and trace; that of the trace is a buffer that every group uses again. The first one
-            alone may be weighed: the loop over the others has no branch in it.
+            They touch only slices of noise and trace; that of the trace is a buffer that every group uses again. Only the last
+            one may need a weight, which is found after it, so that the loop has no branch in it.
             """
-            place, state, trace, piece = loop
+            place, state, trace, weights, piece = loop
             base = place // self.group * self.group
             noise = _slices(draws, base, self.group)
             state = self._keep_up(state, start + place)
 
-            def step(offset, loop, is_due: Any = False):
+            def step(offset, loop):
                 state, piece = loop
                 drawn = jax.tree.map(lambda leaf: lax.dynamic_index_in_dim(leaf, offset, 0, keepdims=False), noise)
-                after, seen = self._iterate(keys, feed, state, drawn, start + base + offset, is_due)
+                after, seen = self._iterate(keys, feed, state, drawn, start + base + offset)
                 return after, write_rows(piece, _rows(self._seen(state, seen)), offset)
 
             end = jnp.minimum(base + self.group, stop - start)
             end = jnp.minimum(end, next_upkeep(self.parts, start + place) - start)
-            first = place
             if is_weighted:
-                end = jnp.minimum(end, jnp.min(jnp.where(offsets > place, offsets, self.chunk)))
-                state, piece = step(place - base, (state, piece), jnp.any(offsets == place))
-                first = place + 1
-            state, piece = lax.fori_loop(first - base, end - base, step, (state, piece))
-            return end, state, write_rows(trace, piece, base), piece
+                end = jnp.minimum(end, jnp.min(jnp.where(offsets >= place, offsets, self.chunk)) + 1)
+            state, piece = lax.fori_loop(place - base, end - base, step, (state, piece))
+            trace = write_rows(trace, piece, base)
+            if is_weighted:
+                weights = write_rows(weights, _rows(self._weigh(state, jnp.any(offsets == end - 1))), end - 1)
+            return end, state, trace, weights, piece
 
-        buffers = _zeros(example, self.chunk), _zeros(example, self.group)
+        weights = jnp.zeros((self.chunk, *example.energy.shape), example.energy.dtype) if is_weighted else None
+        buffers = _zeros(example, self.chunk), weights, _zeros(example, self.group)
         begin = (jnp.zeros((), jnp.int32), self._bare(carry.state), *buffers)
-        _, state, trace, _ = lax.while_loop(lambda loop: loop[0] < stop - start, several, begin)
+        _, state, trace, weights, _ = lax.while_loop(lambda loop: loop[0] < stop - start, several, begin)
         book = keep_book(book, trace.energy, trace.position, start, stop - start, target)
-        chosen = jax.tree.map(lambda leaf: leaf[jnp.minimum(offsets, self.chunk - 1)], trace)
+        chosen, weights = jax.tree.map(lambda leaf: leaf[jnp.minimum(offsets, self.chunk - 1)], (trace, weights))
         kept = jax.vmap(self._keep)(chosen.position, chosen.model_state, chosen.observed)
-        records = Records(*write_rows(tuple(records), (*kept, *self._keep_small(chosen)), slot))
+        records = Records(*write_rows(tuple(records), (*kept, *self._keep_small(chosen, weights)), slot))
         return stop, Carry(self._dressed(state), book), records, jnp.sum(upcoming < stop, dtype=jnp.int32)
 
     def _segment(self, keys, feed, carry, records, times, slot, target, start, last):
@@ -208,17 +209,20 @@ class Program:
         def body(iteration, loop):
             state, book, row = loop
             state = self._keep_up(state, iteration)
-            after, seen = self._iterate(
-                keys, feed, state, drawn_at(iteration), iteration, is_due & (iteration == start)
-            )
+            after, seen = self._iterate(keys, feed, state, drawn_at(iteration), iteration)
             new = self._seen(state, seen)
+            weights = self._weigh(after, is_due & (iteration == start)) if is_weighted else None
             book = keep_book(book, new.energy[None], _rows(self._dressed(state.position)), iteration, 1, target)
-            return after, book, jax.tree.map(lambda n, old: jnp.where(iteration == start, n, old), new, row)
+            kept = jax.tree.map(lambda n, old: jnp.where(iteration == start, n, old), (new, weights), row)
+            return after, book, kept
 
         example = jax.eval_shape(lambda s: self._example_seen(keys, feed, s, _rows(drawn_at(start))), start_state)
-        nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), example)
+        is_weighted = self.parts.coupling.is_weighted
+        nothing = jax.tree.map(
+            lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), (example, example.energy if is_weighted else None)
+        )
         state, book, row = lax.fori_loop(start, stop, body, (self._bare(start_state), book, nothing))
-        small = write_if(records[2:], self._keep_small(row), slot, is_due)
+        small = write_if(records[2:], self._keep_small(*row), slot, is_due)
         carry = Carry(self._dressed(state), book)
         return stop, carry, Records(draws, model_state, *small), is_due.astype(jnp.int32)
 
@@ -240,24 +244,31 @@ class Program:
             return function(*arguments)
         return over_chains(self.parts.chain_mode, function, *arguments)
 
-    def _iterate(self, keys, feed, state, drawn, iteration, is_due) -> tuple[State, Observation]:
+    def _iterate(self, keys, feed, state, drawn, iteration) -> tuple[State, Observation]:
         batches = draw_batches(self.parts, keys, iteration, feed)
 
         def one(state, drawn, batches):
             noise, probe, noises, coupling = drawn
-            return iterate(self.parts, state, Inputs(noise, probe, noises, batches, coupling), iteration, is_due)
+            return iterate(self.parts, state, Inputs(noise, probe, noises, batches, coupling), iteration)
 
         return self._over_runs(one, state, self._bare(drawn), self._bare(batches))
 
     def _keep_up(self, state: State, iteration: Array) -> State:
         return keep_up(self.parts, state, iteration, functools.partial(self._over_runs, self.parts.coupling.upkeep))
 
+    def _weigh(self, state: State, is_due: Array) -> Array:
+        """Log weights of the positions that were just seen, (R, P); zero where they are not due."""
+        shape = (self.num_runs, self.num_chains)
+        dtype = jnp.result_type(*jax.tree.leaves(state.position))
+        weigh = self.parts.coupling.log_weights
+        found = lambda: self._dressed(self._over_runs(weigh, state.coupling)).astype(dtype)  # noqa: E731
+        return lax.cond(is_due, found, lambda: jnp.zeros(shape, dtype))
+
     def _seen(self, state: State, seen: Observation) -> Trace:
         """One row of the trace: what belongs to the positions before the move, and nothing that is known without it."""
         position, model_state = (None, None) if self.chunk == 1 else (state.position, state.model_state)
         energies = seen.energies if self.parts.kernel.is_stack else None
-        log_weights = seen.log_weights if self.parts.coupling.is_weighted else None
-        seen_here = Trace(position, model_state, seen.energy, energies, log_weights, {})
+        seen_here = Trace(position, model_state, seen.energy, energies, {})
         return self._dressed(seen_here)._replace(observed=self._observed(state))
 
     def _observed(self, state: State) -> dict[str, Array]:
@@ -272,15 +283,15 @@ class Program:
         position, model_state = choose_chains((position, model_state), recorded)
         return jax.vmap(jax.vmap(self.collect))(position), model_state
 
-    def _keep_small(self, seen: Trace) -> tuple[Array, Any, dict[str, Array]]:
+    def _keep_small(self, seen: Trace, log_weights: Any) -> tuple[Array, Any, dict[str, Array]]:
         """Energies, log weights and observations of a record, or of many."""
         energies = seen.energies if self.parts.kernel.is_stack else seen.energy
         recorded = self.parts.coupling.recorded(seen.observed)
-        return *choose_chains((energies, seen.log_weights), recorded), seen.observed
+        return *choose_chains((energies, log_weights), recorded), seen.observed
 
     def _example_seen(self, keys, feed, state, draws) -> Trace:
         drawn, state = jax.tree.map(lambda leaf: leaf[0], draws), self._bare(state)
-        _, seen = self._iterate(keys, feed, state, drawn, jnp.zeros((), jnp.int32), jnp.zeros((), bool))
+        _, seen = self._iterate(keys, feed, state, drawn, jnp.zeros((), jnp.int32))
         return self._seen(state, seen)
 
     def _example_record(self, seed_key, feed, carry) -> Records:
@@ -288,7 +299,8 @@ class Program:
         draws = draw_noise(self.parts, keys, jnp.zeros(1, jnp.int32), state.position)
         seen = self._example_seen(keys, feed, state, draws)
         kept, model_state = self._keep(state.position, state.model_state, seen.observed)
-        return Records(kept, model_state, *self._keep_small(seen))
+        log_weights = seen.energy if self.parts.coupling.is_weighted else None
+        return Records(kept, model_state, *self._keep_small(seen, log_weights))
 
 
 def chunk_length(num_lanes: int, size: int) -> int:

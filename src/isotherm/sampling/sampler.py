@@ -16,7 +16,7 @@ from isotherm.kernels.kernel import Kernel
 from isotherm.potentials.energy import EnergyPotential
 from isotherm.potentials.potential import Potential
 from isotherm.randomness import Purpose, fold, normals_like
-from isotherm.sampling.iteration import Inputs, Observation, Parts, State, init_state, iterate, keep_up
+from isotherm.sampling.iteration import Inputs, Parts, State, init_state, iterate, keep_up
 from isotherm.schedules import CollectionWindow, Schedule, as_schedule, check_schedule
 
 
@@ -120,8 +120,10 @@ class Sampler:
         words = jax.random.key_data(key) if jnp.issubdtype(key.dtype, jax.dtypes.prng_key) else key
         inputs = self._inputs(parts, words, state, batch)
         kept_up = keep_up(parts, state.chains, state.iteration, parts.coupling.upkeep)
-        chains, seen = iterate(parts, kept_up, inputs, state.iteration, True)
-        info = _info(seen)
+        chains, seen = iterate(parts, kept_up, inputs, state.iteration)
+        log_weight = parts.coupling.log_weights(chains.coupling) if parts.coupling.is_weighted else 0.0 * seen.energy
+        move = seen.move
+        info = Info(seen.energy, log_weight, move.step_size, move.temperature, move.multiplier)
         return LoopState(chains, state.iteration + 1, state.potential), info
 
     def _inputs(self, parts: Parts, key: Array, state: LoopState, batch: Any) -> Inputs:
@@ -168,7 +170,3 @@ def as_potential(value: Any) -> Potential:
 def _energy_potential(energy: Any) -> Potential:
     # The same function must give the same object, or every call of `iso.sample` would compile anew.
     return EnergyPotential(energy)
-
-
-def _info(seen: Observation) -> Info:
-    return Info(seen.energy, seen.log_weights, seen.move.step_size, seen.move.temperature, seen.move.multiplier)

@@ -19,7 +19,6 @@ class Trace(NamedTuple):
         model_state: likewise.
         energy: of each chain.
         energies: of each particle, in stacks.
-        log_weights: of couplings that weigh.
         observed: what the coupling wants recorded, (L, R, ...).
     """
 
@@ -27,7 +26,6 @@ class Trace(NamedTuple):
     model_state: Any
     energy: Array
     energies: Any
-    log_weights: Any
     observed: dict[str, Array]
 
 
