@@ -34,16 +34,12 @@ from isotherm.sampling.trace import (
     choose_chains,
     init_book,
     keep_book,
+    rows,
+    slices,
     write_if,
     write_rows,
+    zeros,
 )
-
-# Numbers of noise drawn at a time: enough to hide the cost of drawing, few enough to stay in a core's cache.
-_CHUNK_NUMBERS = 65_536
-_LONGEST_CHUNK = 4_096
-_SHORTEST_CHUNK = 16
-# Bytes of noise of the chains in an inner loop.
-_GROUP_BYTES = 512
 
 
 class Carry(NamedTuple):
@@ -99,7 +95,7 @@ class Program:
 
         def init_records(seed_key, feed, carry):
             example = jax.eval_shape(self._example_record, seed_key, feed, carry)
-            return _zeros(example, self.slots + self.rows)
+            return zeros(example, self.slots + self.rows)
 
         return jax.jit(init_records)
 
@@ -164,14 +160,14 @@ class Program:
             """
             place, state, trace, weights, piece = loop
             base = place // self.group * self.group
-            noise = _slices(draws, base, self.group)
+            noise = slices(draws, base, self.group)
             state = self._keep_up(state, start + place)
 
             def step(offset, loop):
                 state, piece = loop
                 drawn = jax.tree.map(lambda leaf: lax.dynamic_index_in_dim(leaf, offset, 0, keepdims=False), noise)
                 after, seen = self._iterate(keys, feed, state, drawn, start + base + offset)
-                return after, write_rows(piece, _rows(self._seen(state, seen)), offset)
+                return after, write_rows(piece, rows(self._seen(state, seen)), offset)
 
             end = jnp.minimum(base + self.group, stop - start)
             end = jnp.minimum(end, next_upkeep(self.parts, start + place) - start)
@@ -180,11 +176,11 @@ class Program:
             state, piece = lax.fori_loop(place - base, end - base, step, (state, piece))
             trace = write_rows(trace, piece, base)
             if is_weighted:
-                weights = write_rows(weights, _rows(self._weigh(state, jnp.any(offsets == end - 1))), end - 1)
+                weights = write_rows(weights, rows(self._weigh(state, jnp.any(offsets == end - 1))), end - 1)
             return end, state, trace, weights, piece
 
         weights = jnp.zeros((self.chunk, *example.energy.shape), example.energy.dtype) if is_weighted else None
-        buffers = _zeros(example, self.chunk), weights, _zeros(example, self.group)
+        buffers = zeros(example, self.chunk), weights, zeros(example, self.group)
         begin = (jnp.zeros((), jnp.int32), self._bare(carry.state), *buffers)
         _, state, trace, weights, _ = lax.while_loop(lambda loop: loop[0] < stop - start, several, begin)
         book = keep_book(book, trace.energy, trace.position, start, stop - start, target)
@@ -212,11 +208,11 @@ class Program:
             after, seen = self._iterate(keys, feed, state, drawn_at(iteration), iteration)
             new = self._seen(state, seen)
             weights = self._weigh(after, is_due & (iteration == start)) if is_weighted else None
-            book = keep_book(book, new.energy[None], _rows(self._dressed(state.position)), iteration, 1, target)
+            book = keep_book(book, new.energy[None], rows(self._dressed(state.position)), iteration, 1, target)
             kept = jax.tree.map(lambda n, old: jnp.where(iteration == start, n, old), (new, weights), row)
             return after, book, kept
 
-        example = jax.eval_shape(lambda s: self._example_seen(keys, feed, s, _rows(drawn_at(start))), start_state)
+        example = jax.eval_shape(lambda s: self._example_seen(keys, feed, s, rows(drawn_at(start))), start_state)
         is_weighted = self.parts.coupling.is_weighted
         nothing = jax.tree.map(
             lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), (example, example.energy if is_weighted else None)
@@ -236,7 +232,7 @@ class Program:
 
     def _dressed(self, tree: Any) -> Any:
         """The inverse of `_bare`."""
-        return _rows(tree) if self.num_runs == 1 else tree
+        return rows(tree) if self.num_runs == 1 else tree
 
     def _over_runs(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """`function` for every run, of and to bare leaves."""
@@ -301,33 +297,3 @@ class Program:
         kept, model_state = self._keep(state.position, state.model_state, seen.observed)
         log_weights = seen.energy if self.parts.coupling.is_weighted else None
         return Records(kept, model_state, *self._keep_small(seen, log_weights))
-
-
-def chunk_length(num_lanes: int, size: int) -> int:
-    """How many iterations draw their noise at a time, for `size` numbers per chain and iteration."""
-    length = min(_CHUNK_NUMBERS // max(num_lanes * size, 1), _LONGEST_CHUNK)
-    return length if length >= _SHORTEST_CHUNK else 1
-
-
-def group_length(chunk: int, num_lanes: int, size: int) -> int:
-    """How many iterations an inner loop takes: the largest power of two that divides the chunk and whose noise stays tiny.
-
-    XLA compiles a loop on a CPU into one function only if it touches little memory; otherwise every operation of its body is
-    dispatched on its own, which for a few numbers costs more than the arithmetic.
-    """
-    length = chunk & -chunk
-    while length > 1 and 4 * length * num_lanes * size > _GROUP_BYTES:
-        length //= 2
-    return length if length > 1 else chunk
-
-
-def _zeros(example: Any, length: int) -> Any:
-    return jax.tree.map(lambda leaf: jnp.zeros((length, *leaf.shape), leaf.dtype), example)
-
-
-def _slices(tree: Any, begin: Any, length: int) -> Any:
-    return jax.tree.map(lambda leaf: lax.dynamic_slice_in_dim(leaf, begin, length, 0), tree)
-
-
-def _rows(tree: Any) -> Any:
-    return jax.tree.map(lambda leaf: leaf[None], tree)

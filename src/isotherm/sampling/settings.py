@@ -13,7 +13,8 @@ from jax import Array
 
 from isotherm.errors import check_choice, check_integer, check_real, refuse
 from isotherm.potentials.potential import Potential, check_scalar_energy
-from isotherm.sampling.program import Program, chunk_length, group_length
+from isotherm.sampling.lengths import chunk_length, group_length
+from isotherm.sampling.program import Program
 from isotherm.sampling.sampler import Sampler
 from isotherm.sampling.streams import draw_batches, draw_noise, open_streams
 

@@ -114,3 +114,18 @@ def choose_chains(tree: Any, recorded: Array | None) -> Any:
 def _first(known: Array, happened: Array, first: Array) -> Array:
     index = jnp.argmax(happened, axis=0).astype(jnp.int32)
     return jnp.where((known < 0) & jnp.any(happened, axis=0), first + index, known)
+
+
+def zeros(example: Any, length: int) -> Any:
+    """Buffers for `length` rows like those of `example`."""
+    return jax.tree.map(lambda leaf: jnp.zeros((length, *leaf.shape), leaf.dtype), example)
+
+
+def slices(buffer: Any, begin: Any, length: int) -> Any:
+    """`length` rows of `buffer` from `begin` on."""
+    return jax.tree.map(lambda leaf: lax.dynamic_slice_in_dim(leaf, begin, length, 0), buffer)
+
+
+def rows(tree: Any) -> Any:
+    """One row: leaves with a leading axis of one."""
+    return jax.tree.map(lambda leaf: leaf[None], tree)
