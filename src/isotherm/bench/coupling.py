@@ -18,7 +18,7 @@ _NUM_REPLICAS, _BATCH = 16, 64
 _STEP_SIZE = 1e-8
 
 
-def swap_rows(num_steps: int = 40) -> list[Measurement]:
+def swap_rows(num_steps: int = 20) -> list[Measurement]:
     """Steps per second of a ladder of networks, beside independent chains of the same kernel."""
     start = init_weights(jax.random.key(0), _SIZES)
     potential = from_likelihood(log_likelihood, log_prior, make_data(_SIZES), batch_size=_BATCH)
@@ -27,7 +27,7 @@ def swap_rows(num_steps: int = 40) -> list[Measurement]:
     settings |= {"collect": lambda weights: jnp.sum(weights[0][1]), "num_chains": _NUM_REPLICAS}
     samplers = naive_resgld(_STEP_SIZE, temperatures=ladder), sgld(step_size=_STEP_SIZE)
     with_swaps, without = rates(
-        num_steps, *(functools.partial(_energies, potential, sampler, settings) for sampler in samplers)
+        num_steps, *(functools.partial(_energies, potential, sampler, settings) for sampler in samplers), repeats=9
     )
     size = sum(leaf.size for leaf in jax.tree.leaves(start))
     work = f"Exchange, {_NUM_REPLICAS} perceptrons of {size} weights, batch {_BATCH}, steps/s"
