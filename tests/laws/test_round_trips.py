@@ -1,53 +1,24 @@
 """The index process: closed forms for swaps that always succeed, and expected round trips for Bernoulli rejections."""
 
-import dataclasses
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from isotherm.coupling import Readings
 from isotherm.exchange import (
     Adjacent,
-    Corrected,
     DeterministicEvenOdd,
-    Exchange,
-    Ladder,
     StochasticEvenOdd,
     expected_round_trip,
     optimal_window,
 )
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Bernoulli(Corrected):
-    """Rejects with a fixed probability, whatever the energies."""
-
-    correction_factor: float = np.inf
-    rejection: float = 0.0
-
-    def accept(self, state, pairs, uniform, iteration):
-        return uniform >= self.rejection
+from isotherm.experiments import round_trips
 
 
 def travel(scheme, num_rungs, rejection, num_iterations, seed=0):
-    """The state of a ladder after many iterations of Bernoulli swaps."""
-    rising = tuple(float(t) for t in range(1, num_rungs + 1))
-    exchange = Exchange(Ladder((0.1,) * num_rungs, rising), scheme, Bernoulli(rejection=rejection))
-
-    @jax.jit
-    def go(key):
-        draws = exchange.draw(key, jnp.arange(num_iterations), num_rungs)
-        nothing, alive, one = jnp.zeros(num_rungs), jnp.ones(num_rungs, bool), jnp.ones(())
-
-        def iteration(state, inputs):
-            k, drawn = inputs
-            return exchange.update(state, drawn, Readings(nothing, nothing, alive, one, one, k))[0], state.rung
-
-        return jax.lax.scan(iteration, exchange.init(num_rungs), (jnp.arange(num_iterations), draws))
-
-    state, rungs = go(jax.random.key_data(jax.random.key(seed)))
+    """The state of a ladder after many iterations of Bernoulli swaps, and the rungs on the way."""
+    key = jax.random.key_data(jax.random.key(seed))
+    state, rungs = jax.jit(lambda key: round_trips.travel(scheme, num_rungs, rejection, num_iterations, key))(key)
     return state, np.asarray(rungs)
 
 

@@ -17,6 +17,7 @@ from isotherm.kernels.kernel import Move
 from isotherm.schedules import PolynomialGain, Schedule, as_schedule, check_schedule
 
 FIELDS = ("psi", "theta^zeta", "theta", "cumulative")
+DEFAULT_GAIN = PolynomialGain(1.0, 0.6, 100.0)
 # The scale of the weights may fall to exp of this between two folds.
 _LOWEST_LOG_SCALE = 30.0
 
@@ -76,7 +77,7 @@ class Contour(Coupling):
 
     partition: Partition
     zeta: float = 0.75
-    gain: Schedule = dataclasses.field(default_factory=lambda: PolynomialGain(1.0, 0.6, 100.0))
+    gain: Schedule = DEFAULT_GAIN
     field: str = "psi"
     is_shared: bool = True
     slopes: str = "backward"
@@ -129,8 +130,7 @@ class Contour(Coupling):
         lower, upper, here = self._read(weights, group, bins)
         slope = self._slope(lower, upper, bins)
         psi = 1.0 + self.zeta * readings.temperature * slope
-        bounded = psi if self.bounds is None else jnp.clip(psi, *self.bounds)
-        bounded = jnp.where(readings.iteration < self.warm_up, 1.0, bounded)
+        bounded = jnp.where(readings.iteration < self.warm_up, 1.0, self._bounded(psi))
         strength = self._strength(weights.scale[group], bins, energies, lower, upper, slope, here)
         weights, masses = self._learn(weights, group, strength, readings)
         is_top = bins == self.partition.num_bins - 1
@@ -166,7 +166,7 @@ class Contour(Coupling):
         steps = (shifted - logs if self.slopes == "forward" else logs - shifted) / self.partition.width
         slopes = jnp.where(self._has_slope(every), steps, 0.0)
         psi = 1.0 + self.zeta * jnp.where(jnp.isfinite(temperature), temperature, 0.0) * slopes
-        excess = (psi if self.bounds is None else jnp.clip(psi, *self.bounds)) - 1.0
+        excess = self._bounded(psi) - 1.0
         of_chain = jnp.broadcast_to(excess, (len(bins), self.partition.num_bins))
         below = jnp.sum(jnp.where((every >= 1) & (every < bins[:, None]), of_chain, 0.0), axis=1) * self.partition.width
         here = jnp.take_along_axis(of_chain, bins[:, None], axis=1)[:, 0]
@@ -185,6 +185,9 @@ class Contour(Coupling):
 
     def _groups(self, num_chains: int) -> Array:
         return jnp.zeros(num_chains, jnp.int32) if self.is_shared else jnp.arange(num_chains, dtype=jnp.int32)
+
+    def _bounded(self, psi: Array) -> Array:
+        return psi if self.bounds is None else jnp.clip(psi, *self.bounds)
 
     def _has_slope(self, bins: Array) -> Array:
         """Whether psi may differ from 1 in a bin: not below the first edge, and in the top bin only for a cumulative field."""

@@ -3,12 +3,15 @@
 from typing import Any
 
 from isotherm.contour import Contour
+from isotherm.contour.contour import DEFAULT_GAIN
 from isotherm.contour.partition import as_partition
 from isotherm.estimators import Estimator, Plain
 from isotherm.kernels import PSGLD, SGHMC, SGLD, Kernel, limited, within
 from isotherm.samplers.independent import Box
 from isotherm.sampling.sampler import Sampler
 from isotherm.schedules import PolynomialGain, Schedule
+
+_AWSGLD_GAIN = PolynomialGain(100.0, 0.75, 1000.0)
 
 Bounds = tuple[float, float] | None
 
@@ -19,7 +22,7 @@ def csgld(
     partition: Any,
     temperature: Schedule = 1.0,
     zeta: float = 0.75,
-    gain: Schedule | None = None,
+    gain: Schedule = DEFAULT_GAIN,
     field: str = "psi",
     slopes: str = "backward",
     bounds: Bounds = (-5.0, 5.0),
@@ -40,7 +43,7 @@ def csghmc(
     temperature: Schedule = 1.0,
     friction: float = 0.1,
     zeta: float = 0.75,
-    gain: Schedule | None = None,
+    gain: Schedule = DEFAULT_GAIN,
     field: str = "psi",
     slopes: str = "backward",
     bounds: Bounds = (-5.0, 5.0),
@@ -77,7 +80,7 @@ def icsgld(
     partition: Any,
     temperature: Schedule = 1.0,
     zeta: float = 0.75,
-    gain: Schedule | None = None,
+    gain: Schedule = DEFAULT_GAIN,
     field: str = "theta",
     slopes: str = "backward",
     bounds: Bounds = (-5.0, 5.0),
@@ -98,7 +101,7 @@ def icsghmc(
     temperature: Schedule = 1.0,
     friction: float = 0.1,
     zeta: float = 0.75,
-    gain: Schedule | None = None,
+    gain: Schedule = DEFAULT_GAIN,
     field: str = "theta",
     slopes: str = "backward",
     bounds: Bounds = (-5.0, 5.0),
@@ -121,7 +124,7 @@ def picsgld(
     regulariser: float = 1e-3,
     gradient_scale: float = 1.0,
     zeta: float = 0.75,
-    gain: Schedule | None = None,
+    gain: Schedule = DEFAULT_GAIN,
     field: str = "theta",
     slopes: str = "backward",
     bounds: Bounds = (-5.0, 5.0),
@@ -142,7 +145,7 @@ def awsgld(
     partition: Any,
     temperature: Schedule = 1.0,
     zeta: float = 1.0,
-    gain: Schedule | None = None,
+    gain: Schedule = _AWSGLD_GAIN,
     start: str | tuple[float, ...] = "flat",
     max_displacement: float | None = None,
     warm_up: int = 0,
@@ -153,7 +156,6 @@ def awsgld(
 
     The multiplier is not bounded, its growth is the speed-up; bound the displacement instead.
     """
-    gain = PolynomialGain(100.0, 0.75, 1000.0) if gain is None else gain
     coupling = _contour(partition, zeta, gain, "cumulative", False, "backward", None, start, warm_up)
     kernel = limited(SGLD(), max_displacement)
     return _sampler("awsgld", kernel, step_size, temperature, estimator, coupling, box)
@@ -162,7 +164,7 @@ def awsgld(
 def _contour(
     partition: Any,
     zeta: float,
-    gain: Schedule | None,
+    gain: Schedule,
     field: str,
     is_shared: bool,
     slopes: str,
@@ -170,7 +172,6 @@ def _contour(
     start: str | tuple[float, ...],
     warm_up: int,
 ) -> Contour:
-    gain = PolynomialGain(1.0, 0.6, 100.0) if gain is None else gain
     return Contour(as_partition(partition), zeta, gain, field, is_shared, slopes, bounds, start, False, warm_up)
 
 
