@@ -101,8 +101,8 @@ def test_a_wrong_exponent_would_be_seen():
     class Wrong(Contour):
         """A field of the power 1.1 zeta."""
 
-        def _strength(self, scale, bins, energies, lower, upper, slope, here):
-            return super()._strength(scale, bins, energies, lower, upper, slope, here) ** 1.1
+        def _strength(self, scale, bins, energies, logs, slope):
+            return super()._strength(scale, bins, energies, logs, slope) ** 1.1
 
     wrong = Wrong(Partition(0.0, 1.0, len(MASSES)), 0.75, PolynomialGain(10.0, 0.75, 100.0, 1.0), bounds=None)
     assert np.max(np.abs(learn(wrong, 20_000) / MASSES - 1)) > 0.05
@@ -248,3 +248,32 @@ def test_a_limit_shortens_displacements_and_nothing_else():
     np.testing.assert_allclose(near.position, [-0.3, 0.0], rtol=1e-6)
     lost = kernel.step(state, jnp.array([jnp.inf, 1.0]), jnp.zeros(2), move)
     assert bool(jnp.all(jnp.isfinite(lost.position)))
+
+
+@pytest.mark.parametrize("slopes", ["backward", "forward"])
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_kept_sums_give_the_weights_of_a_sum_over_all_bins(slopes, is_shared):
+    """Chains meet in the same bins, neighbours and open ends; psi is often at its bounds."""
+    partition = Partition(0.0, 0.01, 300)
+    wide = Contour(partition, 0.75, 0.2, "theta", is_shared, slopes, (-1.0, 2.0))
+    update, upkeep, weigh = jax.jit(wide.update), jax.jit(wide.upkeep), jax.jit(wide.log_weights)
+    state, one, rng = wide.init(4), jnp.ones(()), np.random.default_rng(0)
+    num_bounded = 0
+    for k in range(300):
+        centre = rng.uniform(-0.1, 3.2)
+        energies = jnp.asarray(centre + 0.01 * rng.integers(-1, 2, size=4), jnp.float32)
+        temperature = jnp.asarray(0.7 if k < 200 else 0.9)
+        if k % 100 == 50:
+            state = upkeep(state)
+        readings = Readings(energies, 0 * energies, jnp.ones(4, bool), one, temperature, jnp.array(k))
+        state, _ = update(state, (), readings)
+        assert state.sums is not None
+        fast = weigh(state)
+        slow = weigh(state._replace(sums=state.sums._replace(temperature=jnp.zeros(()))))
+        np.testing.assert_allclose(fast, slow, atol=2e-4)
+        is_used = bool(state.sums.temperature == temperature)
+        assert is_used == (50 <= k < 200 or k >= 250)
+        num_bounded = int(np.sum(state.counts[0]))
+    assert num_bounded > 50
+    broken = state._replace(sums=state.sums._replace(blocks=1.1 * state.sums.blocks))
+    assert np.max(np.abs(weigh(broken) - slow)) > 1e-3

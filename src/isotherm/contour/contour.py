@@ -9,6 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from isotherm.contour.integral import Sums, init_sums, integrate, telescoped, update_sums
+from isotherm.contour.multiplier import Multiplier
 from isotherm.contour.partition import Partition
 from isotherm.contour.weights import FLOOR, Weights, add, fold_scale, init_weights, prefix_sums, read
 from isotherm.coupling import Coupling, Readings
@@ -18,8 +20,23 @@ from isotherm.schedules import PolynomialGain, Schedule, as_schedule, check_sche
 
 FIELDS = ("psi", "theta^zeta", "theta", "cumulative")
 DEFAULT_GAIN = PolynomialGain(1.0, 0.6, 100.0)
-# The scale of the weights may fall to exp of this between two folds.
+# The scale of the weights may fall to exp of minus this between two folds.
 _LOWEST_LOG_SCALE = 30.0
+# Sums for the weights are kept up in every iteration where there are this many bins to a chain; else made anew for every draw.
+_BINS_TO_TRACK = 64
+
+
+class _Logs(NamedTuple):
+    """Log theta, before the scale, below, at and above bins, each of shape (P,)."""
+
+    below: Array
+    here: Array
+    above: Array
+
+    @property
+    def steps(self) -> tuple[Array, Array]:
+        """Up to the bins, and up from them."""
+        return self.here - self.below, self.above - self.here
 
 
 class ContourState(NamedTuple):
@@ -31,7 +48,9 @@ class ContourState(NamedTuple):
         temperature: of the last iteration.
         bins: where its chains hit, shape (P,).
         masses: what they add there, shape (P,). Added first in an iteration, and read after: XLA then copies no histogram.
-        counts: iterations in which a chain's multiplier was at its bound, was negative, and its energy in the top bin, (3, P).
+        counts: iterations in which a chain's multiplier was at its bound, was negative, and its energy in the top bin.
+        sums: from which weights are found where psi is bounded; None where they are not kept.
+        logs: of theta around `bins`, before `masses`; None without `sums`.
     """
 
     weights: Weights
@@ -39,7 +58,9 @@ class ContourState(NamedTuple):
     temperature: Array
     bins: Array
     masses: Array
-    counts: Array
+    counts: tuple[Array, ...]
+    sums: Sums | None
+    logs: _Logs | None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -110,31 +131,41 @@ class Contour(Coupling):
         """Whether theta is a running sum over bins."""
         return self.field == "cumulative"
 
+    @property
+    def multiplier(self) -> Multiplier:
+        """Psi as a function of the energy."""
+        return Multiplier(self.partition, self.zeta, self.slopes == "forward", self.bounds, self.is_cumulative)
+
     def init(self, num_chains: int) -> ContourState:
         groups = 1 if self.is_shared else num_chains
         masses = jnp.broadcast_to(jnp.asarray(self._start(), jnp.result_type(float)), (groups, self.partition.num_bins))
-        return ContourState(
-            init_weights(masses, self.is_cumulative),
-            jnp.zeros(num_chains, masses.dtype),
-            jnp.ones((), masses.dtype),
-            jnp.zeros(num_chains, jnp.int32),
-            jnp.zeros(num_chains, masses.dtype),
-            jnp.zeros((3, num_chains), jnp.int32),
-        )
+        weights, bins = init_weights(masses, self.is_cumulative), jnp.zeros(num_chains, jnp.int32)
+        nothing = jnp.zeros(num_chains, masses.dtype)
+        is_many = self.partition.num_bins >= _BINS_TO_TRACK * num_chains
+        is_tracked = is_many and self.bounds is not None and not self.is_cumulative
+        sums = init_sums(self.multiplier, masses, jnp.zeros((), masses.dtype)) if is_tracked else None
+        logs = self._logs(weights, self._groups(num_chains), bins) if is_tracked else None
+        counts = tuple(jnp.zeros(num_chains, jnp.int32) for _ in range(3))
+        return ContourState(weights, nothing, jnp.ones((), masses.dtype), bins, nothing, counts, sums, logs)
 
     def update(self, state: ContourState, draws: Any, readings: Readings) -> tuple[ContourState, Move]:
         group = self._groups(len(readings.energies))
         weights = add(state.weights, group, state.bins, state.masses)
+        sums = state.sums
+        if sums is not None and state.logs is not None:
+            after = self._after(state.logs, state.bins, weights, group)
+            sums = update_sums(self.multiplier, sums, group, state.bins, state.logs.steps, after.steps, self.is_shared)
         energies = self._energies(readings)
         bins = self.partition.index(energies)
-        lower, upper, here = self._read(weights, group, bins)
-        slope = self._slope(lower, upper, bins)
-        psi = 1.0 + self.zeta * readings.temperature * slope
-        bounded = jnp.where(readings.iteration < self.warm_up, 1.0, self._bounded(psi))
-        strength = self._strength(weights.scale[group], bins, energies, lower, upper, slope, here)
-        weights, masses = self._learn(weights, group, strength, readings)
+        logs = self._logs(weights, group, bins)
+        slope = self.multiplier.slope(logs.steps[int(self.multiplier.is_forward)], bins)
+        psi = self.multiplier.free(slope, readings.temperature)
+        bounded = jnp.where(readings.iteration < self.warm_up, 1.0, self.multiplier.bounded(psi))
+        strength = self._strength(weights.scale, bins, energies, logs, slope)
+        weights, masses = self._learn(weights, strength, readings)
         is_top = bins == self.partition.num_bins - 1
-        counts = state.counts + jnp.stack([bounded != psi, bounded < 0, is_top])
+        seen = bounded != psi, bounded < 0, is_top
+        counts = tuple(count + is_so for count, is_so in zip(state.counts, seen, strict=True))
         everyone = jnp.ones_like(readings.energies)
         move = Move(
             readings.step_size * everyone,
@@ -145,33 +176,39 @@ class Contour(Coupling):
         # While nothing is learnt yet there is nothing to undo: the weights of infinite temperature are one.
         temperature = jnp.where(readings.iteration < self.warm_up, jnp.inf, readings.temperature)
         kept = energies.astype(state.energies.dtype), temperature.astype(state.temperature.dtype)
-        return ContourState(weights, *kept, bins, masses, counts), move
+        return ContourState(weights, *kept, bins, masses, counts, sums, None if sums is None else logs), move
 
     @property
     def upkeep_every(self) -> int | None:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self._fold_every
 
     def upkeep(self, state: ContourState) -> ContourState:
-        scale = state.weights.scale
-        masses = state.masses * scale[self._groups(len(state.bins))]
-        return state._replace(weights=fold_scale(state.weights), masses=masses)
+        group = self._groups(len(state.bins))
+        weights = fold_scale(state.weights)
+        masses = state.masses * state.weights.scale
+        sums, logs = state.sums, state.logs
+        if sums is not None:
+            sums = init_sums(self.multiplier, weights.levels[0], state.temperature)
+            logs = self._logs(weights, group, state.bins)
+        return state._replace(weights=weights, masses=masses, sums=sums, logs=logs)
 
     def log_weights(self, state: ContourState) -> Array:
-        energies, bins, temperature = state.energies, state.bins, state.temperature
-        theta = state.weights.levels[0]
-        theta = jnp.maximum(jnp.cumsum(theta, axis=1) if self.is_cumulative else theta, FLOOR)
-        logs = jnp.log(theta)
-        every = jnp.arange(self.partition.num_bins)
-        shifted = jnp.roll(logs, -1, axis=1) if self.slopes == "forward" else jnp.roll(logs, 1, axis=1)
-        steps = (shifted - logs if self.slopes == "forward" else logs - shifted) / self.partition.width
-        slopes = jnp.where(self._has_slope(every), steps, 0.0)
-        psi = 1.0 + self.zeta * jnp.where(jnp.isfinite(temperature), temperature, 0.0) * slopes
-        excess = self._bounded(psi) - 1.0
-        of_chain = jnp.broadcast_to(excess, (len(bins), self.partition.num_bins))
-        below = jnp.sum(jnp.where((every >= 1) & (every < bins[:, None]), of_chain, 0.0), axis=1) * self.partition.width
-        here = jnp.take_along_axis(of_chain, bins[:, None], axis=1)[:, 0]
-        inside = jnp.where(bins > 0, here * (energies - self.partition.left(bins)), 0.0)
-        return (below + inside) / temperature
+        multiplier, bins = self.multiplier, state.bins
+        group = self._groups(len(bins))
+        above = state.energies - self.partition.left(bins)
+        is_warm = jnp.isfinite(state.temperature)
+        temperature = jnp.where(is_warm, state.temperature, 1.0)
+        if self.bounds is None:
+            first = int(multiplier.is_forward)
+            lower, upper = self._logs(state.weights, group, bins)[first : first + 2]
+            base = self._logs(state.weights, group, jnp.ones_like(bins))[first]
+            found = telescoped(multiplier, lower, upper, base, bins, above)
+        else:
+            theta = state.weights.levels[0]
+            theta = jnp.cumsum(theta, axis=1) if self.is_cumulative else theta
+            sums = Sums(theta[:, :1], jnp.zeros_like(temperature)) if state.sums is None else state.sums
+            found = integrate(multiplier, theta, sums, group, bins, above, temperature)
+        return jnp.where(is_warm, found, 0.0)
 
     def statistics(self, state: ContourState) -> dict[str, Any]:
         weights = add(state.weights, self._groups(len(state.bins)), state.bins, state.masses)
@@ -183,58 +220,52 @@ class Contour(Coupling):
         energies = readings.energies if self.include_prior else readings.energies - readings.prior_energies
         return energies - self.offset
 
+    def _per_group(self, values: Array) -> Array:
+        """Sums over the chains of a group, of shape (G,), which is (1,) or (P,)."""
+        return jnp.sum(values, keepdims=True) if self.is_shared else values
+
     def _groups(self, num_chains: int) -> Array:
         return jnp.zeros(num_chains, jnp.int32) if self.is_shared else jnp.arange(num_chains, dtype=jnp.int32)
 
-    def _bounded(self, psi: Array) -> Array:
-        return psi if self.bounds is None else jnp.clip(psi, *self.bounds)
-
-    def _has_slope(self, bins: Array) -> Array:
-        """Whether psi may differ from 1 in a bin: not below the first edge, and in the top bin only for a cumulative field."""
-        return (bins > 0) & ((bins < self.partition.num_bins - 1) | self.is_cumulative)
-
-    def _read(self, weights: Weights, group: Array, bins: Array) -> tuple[Array, Array, Array]:
-        """Masses, before the scale, at the two ends of the slope, and at the bin itself; none of them zero."""
-        last = self.partition.num_bins - 1
+    def _logs(self, weights: Weights, group: Array, bins: Array) -> _Logs:
+        """Log theta, before the scale, below, at and above `bins`. Ends are repeated."""
         if self.is_cumulative:
             here = prefix_sums(weights, group, bins)
-            ends = here - read(weights, group, bins), here
+            values = [here - read(weights, group, bins), here, here]
         else:
-            here = read(weights, group, bins)
-            if self.slopes == "forward":
-                ends = here, read(weights, group, jnp.minimum(bins + 1, last))
-            else:
-                ends = read(weights, group, jnp.maximum(bins - 1, 0)), here
-        return jnp.maximum(ends[0], FLOOR), jnp.maximum(ends[1], FLOOR), jnp.maximum(here, FLOOR)
+            last = self.partition.num_bins - 1
+            places = jnp.maximum(bins - 1, 0), bins, jnp.minimum(bins + 1, last)
+            values = [read(weights, group, place) for place in places]
+        return _Logs(*(jnp.log(jnp.maximum(value, FLOOR)) for value in values))
 
-    def _slope(self, lower: Array, upper: Array, bins: Array) -> Array:
-        steps = (jnp.log(upper) - jnp.log(lower)) / self.partition.width
-        return jnp.where(self._has_slope(bins), steps, 0.0)
+    def _after(self, before: _Logs, bins: Array, weights: Weights, group: Array) -> _Logs:
+        """Log theta around the bins of the last iteration, once its masses are added."""
+        if self.is_shared and len(bins) > 1:
+            return self._logs(weights, group, bins)
+        here = jnp.maximum(read(weights, group, bins), FLOOR)
+        return before._replace(here=jnp.log(here))
 
-    def _strength(
-        self, scale: Array, bins: Array, energies: Array, lower: Array, upper: Array, slope: Array, here: Array
-    ) -> Array:
+    def _strength(self, scale: Array, bins: Array, energies: Array, logs: _Logs, slope: Array) -> Array:
         """How strongly each chain pulls theta towards its bin: f."""
         if self.field in ("theta", "cumulative"):
-            return scale * here
+            return scale * jnp.exp(logs.here)
         if self.field == "theta^zeta":
-            return (scale * here) ** self.zeta
-        # Psi is constant in the open bins: its value at the nearest edge.
-        inside = lower * jnp.exp(slope * (energies - self.partition.left(bins)))
-        at_bottom, at_top = (here, lower) if self.slopes == "backward" else (upper, here)
-        ends = jnp.where(bins == 0, at_bottom, at_top)
-        return jnp.minimum(scale * jnp.where(self._has_slope(bins), inside, ends), 1.0) ** self.zeta
+            return jnp.exp(self.zeta * (jnp.log(scale) + logs.here))
+        # Psi in the open bins is that of the nearest edge.
+        first = int(self.multiplier.is_forward)
+        at_left = jnp.where(bins == 0, logs[first + 1], logs[first])
+        log_psi = jnp.log(scale) + at_left + slope * (energies - self.partition.left(bins))
+        return jnp.exp(self.zeta * jnp.minimum(log_psi, 0.0))
 
-    def _learn(self, weights: Weights, group: Array, strength: Array, readings: Readings) -> tuple[Weights, Array]:
+    def _learn(self, weights: Weights, strength: Array, readings: Readings) -> tuple[Weights, Array]:
         """The new scale, and what each chain adds to its bin. Chains that are not alive leave no trace."""
         is_learning = jnp.asarray(not self.is_frozen) & (readings.iteration >= self.warm_up)
         gain = jnp.where(is_learning, as_schedule(self.gain)(readings.iteration), 0.0)
         pull = jnp.where(readings.is_alive, strength, 0.0)
         alive = readings.is_alive.astype(pull.dtype)
-        nothing = jnp.zeros_like(weights.scale)
-        number = jnp.maximum(nothing.at[group].add(alive), 1.0)
-        scale = weights.scale * (1.0 - gain * nothing.at[group].add(pull) / number)
-        return weights._replace(scale=scale), gain * pull / (number * scale)[group]
+        number = jnp.maximum(self._per_group(alive), 1.0)
+        scale = weights.scale * (1.0 - gain * self._per_group(pull) / number)
+        return weights._replace(scale=scale), gain * pull / (number * scale)
 
     def _start(self) -> np.ndarray:
         """The masses of the bins at the start, shape (m,)."""

@@ -47,7 +47,7 @@ def add(weights: Weights, group: Array, index: Array, masses: Array) -> Weights:
     """After `masses` (before the scale) were added to bins."""
     levels = []
     for level in weights.levels:
-        levels.append(_add(level, group, index, masses.astype(level.dtype)))
+        levels.append(add_at(level, group, index, masses.astype(level.dtype)))
         index = index // _BRANCHES
     return weights._replace(levels=tuple(levels))
 
@@ -57,10 +57,13 @@ def read(weights: Weights, group: Array, index: Array) -> Array:
     return _read(weights.levels[0], group, index)
 
 
-# For few chains one slice is updated after another: XLA turns a scatter into a loop of many small operations. Where runs are
-# batched there is one scatter for all of them.
 @custom_vmap
-def _add(level: Array, group: Array, index: Array, masses: Array) -> Array:
+def add_at(level: Array, group: Array, index: Array, masses: Array) -> Array:
+    """`level` of shape (G, n) after `masses` were added at places.
+
+    For few places one slice is updated after another: XLA turns a scatter into a loop of many small operations. Where runs are
+    batched there is one scatter for all of them.
+    """
     if len(index) > _MOST_SLICES:
         return level.at[group, index].add(masses)
     for chain in range(len(index)):
@@ -70,7 +73,7 @@ def _add(level: Array, group: Array, index: Array, masses: Array) -> Array:
     return level
 
 
-@_add.def_vmap
+@add_at.def_vmap
 def _(_size: int, is_batched: Any, *arguments: Array) -> tuple[Array, bool]:
     axes = [0 if batched else None for batched in is_batched]
     return jax.vmap(lambda level, *rest: level.at[rest[0], rest[1]].add(rest[2]), axes)(*arguments), True

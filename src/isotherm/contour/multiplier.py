@@ -1,0 +1,54 @@
+"""The multiplier of the gradient as a function of the energy: its slopes, its bounds, and its open ends."""
+
+import dataclasses
+
+import jax.numpy as jnp
+from jax import Array
+
+from isotherm.contour.partition import Partition
+
+
+@dataclasses.dataclass(frozen=True)
+class Multiplier:
+    """psi = 1 + zeta * temperature * slope, within bounds, constant on every bin.
+
+    A pair of neighbouring bins has the number of its upper bin; its step is log theta(upper) - log theta(lower).
+
+    Attributes:
+        partition: the bins.
+        zeta: how far to flatten.
+        is_forward: whether the slope of a bin is that of the pair above it, or of the pair below it.
+        bounds: of psi; None leaves it free.
+        goes_on: whether the top bin has a slope; in the first bin psi is 1.
+    """
+
+    partition: Partition
+    zeta: float
+    is_forward: bool
+    bounds: tuple[float, float] | None
+    goes_on: bool
+
+    def slope(self, steps: Array, bins: Array) -> Array:
+        """The slope of log Psi in `bins`, from the steps of their pairs."""
+        is_sloped = (bins > 0) & ((bins < self.partition.num_bins - 1) | self.goes_on)
+        return jnp.where(is_sloped, steps / self.partition.width, 0.0)
+
+    def free(self, slope: Array, temperature: Array) -> Array:
+        """Psi before its bounds."""
+        return 1.0 + self.zeta * temperature * slope
+
+    def bounded(self, psi: Array) -> Array:
+        """Psi within its bounds."""
+        return psi if self.bounds is None else jnp.clip(psi, *self.bounds)
+
+    def excess(self, steps: Array, bins: Array, temperature: Array) -> Array:
+        """Psi - 1 in `bins`, from the steps of their pairs."""
+        return self.bounded(self.free(self.slope(steps, bins), temperature)) - 1.0
+
+    def pair(self, bins: Array) -> Array:
+        """The pair that gives a bin its slope."""
+        return bins + 1 if self.is_forward else bins
+
+    def of_pair(self, pairs: Array) -> Array:
+        """The bin whose slope a pair gives."""
+        return pairs - 1 if self.is_forward else pairs
