@@ -125,7 +125,7 @@ def quadrature(slopes="backward", zeta=0.75, bounds=(-5.0, 5.0)):
     fine = np.linspace(2.0, 60.0, 580_001)
     heights = excess[np.minimum(np.ceil(fine - 2.0), 49).astype(int)]
     integral = np.concatenate([[0.0], np.cumsum(heights[1:] * np.diff(fine))])
-    log_weights = np.interp(energies, fine, integral, left=0.0)
+    log_weights = np.interp(energies, fine, integral, left=0.0) + zeta * logs[0 if slopes == "backward" else 1]
     sampled = TARGET.truth.probabilities * np.exp(-log_weights)
     return points, theta, log_weights, sampled / sampled.sum()
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from isotherm.contour.integral import Sums, init_sums, integrate, telescoped, update_sums
+from isotherm.contour.integral import Sums, init_sums, integrate, update_sums
 from isotherm.contour.multiplier import Multiplier
 from isotherm.contour.partition import Partition
 from isotherm.contour.weights import FLOOR, Weights, add, fold_scale, init_weights, prefix_sums, read
@@ -49,6 +49,7 @@ class ContourState(NamedTuple):
         bins: where its chains hit, shape (P,).
         masses: what they add there, shape (P,). Added first in an iteration, and read after: XLA then copies no histogram.
         counts: iterations in which a chain's multiplier was at its bound, was negative, and its energy in the top bin.
+        anchor: a heavy bin, shape (G,), from whose edge weights are integrated where psi is bounded.
         sums: from which weights are found where psi is bounded; None where they are not kept.
         logs: of theta around `bins`, before `masses`; None without `sums`.
     """
@@ -59,6 +60,7 @@ class ContourState(NamedTuple):
     bins: Array
     masses: Array
     counts: tuple[Array, ...]
+    anchor: Array
     sums: Sums | None
     logs: _Logs | None
 
@@ -70,8 +72,9 @@ class Contour(Coupling):
         psi(u) = 1 + zeta tau (log theta(J) - log theta(J - 1)) / width,     J the bin of u
         theta <- theta + g_k * mean over chains of f * (hit - theta)
 
-    The gradient of the chain is multiplied by psi at its energy. The log weight is the integral of (psi - 1) / tau from the first
-    edge to U(x), of theta at the draw's own time: exact for any theta and any bound when energies are exact. In the open bins psi
+    The gradient of the chain is multiplied by psi at its energy. The log weight is the integral of (psi - 1) / tau up to U(x), of
+    theta at the draw's own time: exact for any theta and any bound when energies are exact. It equals zeta log theta at the edge of
+    a heavy bin, and zeta log Psi everywhere if psi meets no bound, so that weights of different times compare. In the open bins psi
     is 1, but for a cumulative field, whose slope goes on in the top bin.
 
     Attributes:
@@ -146,7 +149,9 @@ class Contour(Coupling):
         sums = init_sums(self.multiplier, masses, jnp.zeros((), masses.dtype)) if is_tracked else None
         logs = self._logs(weights, self._groups(num_chains), bins) if is_tracked else None
         counts = tuple(jnp.zeros(num_chains, jnp.int32) for _ in range(3))
-        return ContourState(weights, nothing, jnp.ones((), masses.dtype), bins, nothing, counts, sums, logs)
+        return ContourState(
+            weights, nothing, jnp.ones((), masses.dtype), bins, nothing, counts, self._anchor(weights), sums, logs
+        )
 
     def update(self, state: ContourState, draws: Any, readings: Readings) -> tuple[ContourState, Move]:
         group = self._groups(len(readings.energies))
@@ -173,10 +178,11 @@ class Contour(Coupling):
             jnp.where(readings.is_alive, bounded, 1.0).astype(everyone.dtype),
             everyone,
         )
-        # While nothing is learnt yet there is nothing to undo: the weights of infinite temperature are one.
+        # While nothing is learnt yet there is nothing to undo, which an infinite temperature says.
         temperature = jnp.where(readings.iteration < self.warm_up, jnp.inf, readings.temperature)
         kept = energies.astype(state.energies.dtype), temperature.astype(state.temperature.dtype)
-        return ContourState(weights, *kept, bins, masses, counts, sums, None if sums is None else logs), move
+        logs = None if sums is None else logs
+        return ContourState(weights, *kept, bins, masses, counts, state.anchor, sums, logs), move
 
     @property
     def upkeep_every(self) -> int | None:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -190,25 +196,33 @@ class Contour(Coupling):
         if sums is not None:
             sums = init_sums(self.multiplier, weights.levels[0], state.temperature)
             logs = self._logs(weights, group, state.bins)
-        return state._replace(weights=weights, masses=masses, sums=sums, logs=logs)
+        return state._replace(weights=weights, masses=masses, anchor=self._anchor(weights), sums=sums, logs=logs)
 
     def log_weights(self, state: ContourState) -> Array:
-        multiplier, bins = self.multiplier, state.bins
-        group = self._groups(len(bins))
-        above = state.energies - self.partition.left(bins)
-        is_warm = jnp.isfinite(state.temperature)
-        temperature = jnp.where(is_warm, state.temperature, 1.0)
+        bins, group, scale = state.bins, self._groups(len(state.bins)), state.weights.scale
+        logs = self._logs(state.weights, group, bins)
         if self.bounds is None:
-            first = int(multiplier.is_forward)
-            lower, upper = self._logs(state.weights, group, bins)[first : first + 2]
-            base = self._logs(state.weights, group, jnp.ones_like(bins))[first]
-            found = telescoped(multiplier, lower, upper, base, bins, above)
+            slope = self.multiplier.slope(logs.steps[int(self.multiplier.is_forward)], bins)
+            found = at_anchor = self.zeta * self._log_psi(scale, bins, state.energies, logs, slope)
         else:
             theta = state.weights.levels[0]
             theta = jnp.cumsum(theta, axis=1) if self.is_cumulative else theta
-            sums = Sums(theta[:, :1], jnp.zeros_like(temperature)) if state.sums is None else state.sums
-            found = integrate(multiplier, theta, sums, group, bins, above, temperature)
-        return jnp.where(is_warm, found, 0.0)
+            anchor = jnp.broadcast_to(state.anchor, bins.shape)
+            at_anchor = self.zeta * jnp.log(scale * jnp.maximum(theta[group, anchor], FLOOR))
+            found = at_anchor + self._from_anchor(state, theta, group, anchor)
+        # While nothing is learnt yet there is nothing to undo.
+        return jnp.where(jnp.isfinite(state.temperature), found, at_anchor)
+
+    def _from_anchor(self, state: ContourState, theta: Array, group: Array, anchor: Array) -> Array:
+        """The integral of (psi - 1) / tau from the edge where Psi is theta(anchor) to the energies."""
+        sums, temperature = state.sums, jnp.where(jnp.isfinite(state.temperature), state.temperature, 1.0)
+        if sums is None:
+            sums = Sums(theta[:, :1], jnp.zeros_like(temperature))
+        above = state.energies - self.partition.left(state.bins)
+        edge = jnp.full_like(above, 0.0 if self.multiplier.is_forward else self.partition.width)
+        groups, bins = jnp.concatenate([group, group]), jnp.concatenate([state.bins, anchor])
+        ends = integrate(self.multiplier, theta, sums, groups, bins, jnp.concatenate([above, edge]), temperature)
+        return ends[: len(anchor)] - ends[len(anchor) :]
 
     def statistics(self, state: ContourState) -> dict[str, Any]:
         weights = add(state.weights, self._groups(len(state.bins)), state.bins, state.masses)
@@ -251,11 +265,14 @@ class Contour(Coupling):
             return scale * jnp.exp(logs.here)
         if self.field == "theta^zeta":
             return jnp.exp(self.zeta * (jnp.log(scale) + logs.here))
-        # Psi in the open bins is that of the nearest edge.
+        return jnp.exp(self.zeta * jnp.minimum(self._log_psi(scale, bins, energies, logs, slope), 0.0))
+
+    def _log_psi(self, scale: Array, bins: Array, energies: Array, logs: _Logs, slope: Array) -> Array:
+        """Log Psi, without bounds. In the open bins it is that of the nearest edge."""
         first = int(self.multiplier.is_forward)
         at_left = jnp.where(bins == 0, logs[first + 1], logs[first])
-        log_psi = jnp.log(scale) + at_left + slope * (energies - self.partition.left(bins))
-        return jnp.exp(self.zeta * jnp.minimum(log_psi, 0.0))
+        above = jnp.where(bins == 0, 0.0, energies - self.partition.left(bins))
+        return jnp.log(scale) + at_left + slope * above
 
     def _learn(self, weights: Weights, strength: Array, readings: Readings) -> tuple[Weights, Array]:
         """The new scale, and what each chain adds to its bin. Chains that are not alive leave no trace."""
@@ -266,6 +283,14 @@ class Contour(Coupling):
         number = jnp.maximum(self._per_group(alive), 1.0)
         scale = weights.scale * (1.0 - gain * self._per_group(pull) / number)
         return weights._replace(scale=scale), gain * pull / (number * scale)
+
+    def _anchor(self, weights: Weights) -> Array:
+        """The heaviest bin that has an edge at which Psi is its weight."""
+        if self.is_cumulative:
+            return jnp.zeros(len(weights.scale), jnp.int32)
+        shift = int(self.multiplier.is_forward)
+        ends = weights.levels[0][:, shift : self.partition.num_bins - 1 + shift]
+        return jnp.argmax(ends, axis=1).astype(jnp.int32) + shift
 
     def _start(self) -> np.ndarray:
         """The masses of the bins at the start, shape (m,)."""

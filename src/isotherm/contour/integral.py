@@ -1,7 +1,7 @@
 """The integral of (psi - 1) over the energy: what a log weight is made of.
 
-Without bounds it telescopes. With bounds it is a sum over bins, of which sums over blocks are kept up to date, so that a weight
-costs about the square root of the number of bins, and an iteration touches two of them.
+Where psi is bounded it is a sum over bins, of which sums over blocks are kept up to date, so that a weight costs about the square
+root of the number of bins, and an iteration touches two of them.
 """
 
 import math
@@ -67,25 +67,10 @@ def update_sums(
     return sums._replace(blocks=blocks)
 
 
-def telescoped(multiplier: Multiplier, lower: Array, upper: Array, base: Array, bins: Array, above: Array) -> Array:
-    """Log weights where psi has no bounds, for energies `above` the left edge of their bins.
-
-    Args:
-        multiplier: without bounds.
-        lower: log theta at the lower end of the slope of each bin.
-        upper: at its upper end.
-        base: at the lower end of the slope of the first sloped bin.
-        bins: of the energies.
-        above: energies less the left edges of their bins.
-    """
-    inside = multiplier.slope(upper - lower, bins) * above
-    return multiplier.zeta * jnp.where(bins > 0, lower - base + inside, 0.0)
-
-
 def integrate(
     multiplier: Multiplier, theta: Array, sums: Sums, group: Array, bins: Array, above: Array, temperature: Array
 ) -> Array:
-    """Log weights where psi has bounds: by the sums if they are those of this temperature, else over all bins."""
+    """The integral from the first edge, by the sums if they are those of this temperature, else over all bins."""
     return _integrate(multiplier)(theta, sums, group, bins, above, temperature)
 
 

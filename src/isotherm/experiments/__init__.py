@@ -9,4 +9,6 @@ EXPERIMENTS: dict[str, str] = {
     "mixture-vr": "mixture_vr",
     "round-trips": "round_trips",
     "modes25-deo": "modes25_deo",
+    "mixture-csgld": "mixture_csgld",
+    "modes9": "modes9",
 }
