@@ -12,7 +12,16 @@ from jax import Array
 from isotherm.contour.integral import Sums, init_sums, integrate, update_sums
 from isotherm.contour.multiplier import Multiplier
 from isotherm.contour.partition import Partition
-from isotherm.contour.weights import FLOOR, Weights, add, fold_scale, init_weights, prefix_sums, read
+from isotherm.contour.weights import (
+    FLOOR,
+    LOWEST_LOG_SCALE,
+    Weights,
+    add,
+    fold_scale,
+    init_weights,
+    prefix_sums,
+    read,
+)
 from isotherm.coupling import Coupling, Readings
 from isotherm.errors import check_choice, check_integer, check_real, refuse
 from isotherm.kernels.kernel import Move
@@ -20,8 +29,6 @@ from isotherm.schedules import PolynomialGain, Schedule, as_schedule, check_sche
 
 FIELDS = ("psi", "theta^zeta", "theta", "cumulative")
 DEFAULT_GAIN = PolynomialGain(1.0, 0.6, 100.0)
-# The scale of the weights may fall to exp of minus this between two folds.
-_LOWEST_LOG_SCALE = 30.0
 # Sums for the weights are kept up in every iteration where there are this many bins to a chain; else made anew for every draw.
 _BINS_TO_TRACK = 64
 
@@ -191,7 +198,7 @@ class Contour(Coupling):
     def upkeep(self, state: ContourState) -> ContourState:
         group = self._groups(len(state.bins))
         weights = fold_scale(state.weights)
-        masses = state.masses * state.weights.scale
+        masses = state.masses * state.weights.scale / weights.scale
         sums, logs = state.sums, state.logs
         if sums is not None:
             sums = init_sums(self.multiplier, weights.levels[0], state.temperature)
@@ -244,8 +251,9 @@ class Contour(Coupling):
     def _logs(self, weights: Weights, group: Array, bins: Array) -> _Logs:
         """Log theta, before the scale, below, at and above `bins`. Ends are repeated."""
         if self.is_cumulative:
-            here = prefix_sums(weights, group, bins)
-            values = [here - read(weights, group, bins), here, here]
+            below = prefix_sums(weights, group, bins)
+            here = below + read(weights, group, bins)
+            values = [below, here, here]
         else:
             last = self.partition.num_bins - 1
             places = jnp.maximum(bins - 1, 0), bins, jnp.minimum(bins + 1, last)
@@ -316,4 +324,4 @@ class Contour(Coupling):
             gains = np.asarray([as_schedule(self.gain)(count) for count in counts])
         check_real("gain", float(gains.min()), "Theta moves this fraction of the way.", above=0.0)
         largest = check_real("gain", float(gains.max()), "Lower it: theta moves this fraction of the way.", maximum=1.0)
-        return int(np.clip(_LOWEST_LOG_SCALE / -np.log1p(-min(largest, 1 - 1e-7)), 1, 4096))
+        return int(np.clip(LOWEST_LOG_SCALE / -np.log1p(-min(largest, 1 - 1e-7)), 1, 16_384))

@@ -1,7 +1,8 @@
 """The weights of the bins, stored so that an iteration touches a few of them, however many there are.
 
 All three recursions of the thesis are theta <- (1 - c) theta + c * hit. The factor is kept aside as a scale, so that an
-iteration adds to single bins. The scale is folded in at fixed iterations, before it can underflow.
+iteration adds to single bins. The scale is folded in at fixed iterations, before it can underflow. Masses are in large units: bins
+that are not hit lose weight for ever, and single precision then reaches down to exp(-150) of the heaviest one.
 """
 
 from typing import Any, NamedTuple
@@ -13,7 +14,10 @@ from jax.custom_batching import custom_vmap
 
 _BRANCHES = 32
 _MOST_SLICES = 32
-FLOOR = 1e-30
+FLOOR = 1e-37
+_UNIT = 1e28
+# The scale may fall to exp of minus this between two folds: masses then stay below the largest number.
+LOWEST_LOG_SCALE = 20.0
 
 
 class Weights(NamedTuple):
@@ -35,12 +39,12 @@ class Weights(NamedTuple):
 
 def init_weights(masses: Array, has_sums: bool) -> Weights:
     """Weights equal to `masses`, of shape (G, m)."""
-    levels = [jnp.asarray(masses)]
+    levels = [jnp.maximum(_UNIT * jnp.asarray(masses), FLOOR)]
     while has_sums and levels[-1].shape[1] > _BRANCHES:
         last = levels[-1]
         padded = jnp.pad(last, ((0, 0), (0, -last.shape[1] % _BRANCHES)))
         levels.append(padded.reshape(len(last), -1, _BRANCHES).sum(axis=2))
-    return Weights(tuple(levels), jnp.ones(len(levels[0]), levels[0].dtype))
+    return Weights(tuple(levels), jnp.full(len(levels[0]), 1 / _UNIT, levels[0].dtype))
 
 
 def add(weights: Weights, group: Array, index: Array, masses: Array) -> Weights:
@@ -48,7 +52,7 @@ def add(weights: Weights, group: Array, index: Array, masses: Array) -> Weights:
     levels = []
     for level in weights.levels:
         levels.append(add_at(level, group, index, masses.astype(level.dtype)))
-        index = index // _BRANCHES
+        index = lax.div(index, _BRANCHES)
     return weights._replace(levels=tuple(levels))
 
 
@@ -93,25 +97,26 @@ def _(_size: int, is_batched: Any, *arguments: Array) -> tuple[Array, bool]:
 
 
 def prefix_sums(weights: Weights, group: Array, index: Array) -> Array:
-    """Sums of the masses of all bins up to `index`, itself included, before the scale."""
+    """Sums of the masses of all bins below `index`, before the scale."""
 
     def one(group, index):
         total = jnp.zeros((), weights.scale.dtype)
-        node, end = index, index + 1
+        node = index
         for level in weights.levels:
-            first = node // _BRANCHES * _BRANCHES
+            first = lax.div(node, _BRANCHES) * _BRANCHES
             length = min(_BRANCHES, level.shape[1])
             start = jnp.minimum(first, level.shape[1] - length)
             siblings = lax.dynamic_slice(level, (group, start), (1, length))[0]
             places = start + jnp.arange(length)
-            total += jnp.sum(jnp.where((places >= first) & (places < end), siblings, 0.0))
-            node = end = node // _BRANCHES
+            total += jnp.sum(jnp.where((places >= first) & (places < node), siblings, 0.0))
+            node = lax.div(node, _BRANCHES)
         return total
 
     return jax.vmap(one)(group, index)
 
 
 def fold_scale(weights: Weights) -> Weights:
-    """The same weights with a scale of one."""
-    levels = tuple(weights.scale[:, None] * level for level in weights.levels)
-    return Weights((jnp.maximum(levels[0], FLOOR), *levels[1:]), jnp.ones_like(weights.scale))
+    """The same weights with the scale that weights start with."""
+    factor = _UNIT * weights.scale[:, None]
+    levels = tuple(jnp.maximum(factor * level, FLOOR) for level in weights.levels)
+    return Weights(levels, jnp.full_like(weights.scale, 1 / _UNIT))

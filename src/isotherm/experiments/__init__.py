@@ -11,4 +11,6 @@ EXPERIMENTS: dict[str, str] = {
     "modes25-deo": "modes25_deo",
     "mixture-csgld": "mixture_csgld",
     "modes9": "modes9",
+    "modes25-icsgld": "modes25_icsgld",
+    "energy-cdf": "energy_cdf",
 }

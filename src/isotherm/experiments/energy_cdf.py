@@ -1,0 +1,141 @@
+"""AWSGLD learns the distribution function of the energy, and draws from low energies."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from isotherm.contour import Partition
+from isotherm.experiments.flattening import bin_masses
+from isotherm.experiments.pictures import panels
+from isotherm.experiments.reproduce import Outcome
+from isotherm.experiments.result import Row
+from isotherm.potentials import with_noise
+from isotherm.samplers import awsgld, sgld
+from isotherm.sampling import Run, Sampler, sample
+from isotherm.schedules import PolynomialGain
+from isotherm.targets import Target, awsgld_mixture, mixture
+
+TITLE = "AWSGLD: theta^zeta against the distribution function of the energy"
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """The thesis' settings; it does not give the step size.
+
+    Attributes:
+        num_steps: iterations.
+        num_runs: independent repeats.
+        step_size: epsilon.
+        width: of the bins.
+        num_bins: m.
+        gain_scale: of the gain gain_scale / (k^0.6 + 100); the thesis' 0.02 leaves theta where it starts for most of a run.
+        gradient_noise: its standard deviation.
+        burn_in: share of the run before the first draw.
+        thinning: iterations between two draws.
+    """
+
+    num_steps: int = 10_000_000
+    num_runs: int = 10
+    step_size: float = 0.01
+    width: float = 0.01
+    num_bins: int = 1_000
+    gain_scale: float = 1.0
+    gradient_noise: float = 0.1
+    burn_in: float = 0.2
+    thinning: int = 100
+
+
+FULL = Config()
+QUICK = Config(num_steps=1_000_000, num_runs=3)
+
+
+def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
+    """The standard normal, and the mixture with two powers."""
+    rows: list[Row] = []
+    figure, (axes,) = panels(1, 3, (4.2, 3.4))
+    normal = mixture("normal", (1.0,), (0.0,), (1.0,))
+    for axis, (target, zeta) in zip(
+        axes, ((normal, 1.0), (awsgld_mixture(), 1.0), (awsgld_mixture(), 2.0)), strict=True
+    ):
+        name = f"{'mixture' if target is not normal else 'normal'}, zeta = {zeta:g}"
+        say(name)
+        partition = Partition(_lowest(target) + config.width, config.width, config.num_bins)
+        weighted = _sample(target, _sampler(config, partition, zeta), config, seed)
+        plain = _sample(target, sgld(step_size=config.step_size), config, seed)
+        truth = np.cumsum(bin_masses(target, partition))
+        rows += _rows(name, weighted, plain, truth, partition, zeta)
+        _draw(axis, name, weighted, plain, truth, partition, zeta)
+    return Outcome(rows, {"energy-cdf": figure})
+
+
+def _lowest(target: Target) -> float:
+    """The lowest energy, by quadrature."""
+    return float(min(float(target.energy(jnp.asarray(mode))) for mode in _fine_points(target)))
+
+
+def _fine_points(target: Target) -> np.ndarray:
+    best = np.argmax(target.truth.probabilities)
+    return np.asarray(target.truth.points)[best : best + 1]
+
+
+def _sampler(config: Config, partition: Partition, zeta: float) -> Sampler:
+    gain = PolynomialGain(config.gain_scale, 0.6, 100.0)
+    start = tuple(np.arange(1, config.num_bins + 1) / config.num_bins)
+    return awsgld(config.step_size, partition=partition, zeta=zeta, gain=gain, start=start, max_displacement=0.5)
+
+
+def _sample(target: Target, sampler: Sampler, config: Config, seed: int) -> Run:
+    return sample(
+        with_noise(target.potential, gradient_scale=config.gradient_noise),
+        sampler,
+        num_steps=config.num_steps,
+        num_runs=config.num_runs,
+        thinning=config.thinning,
+        burn_in=int(config.burn_in * config.num_steps),
+        seed=seed,
+        init=target.init,
+    )
+
+
+def _empirical(run: Run, partition: Partition) -> np.ndarray:
+    """The distribution function of the energies that were visited, at the edges of the bins."""
+    bins = np.asarray(partition.index(jnp.asarray(run.energies))).reshape(-1)
+    return np.cumsum(np.bincount(bins, minlength=partition.num_bins)) / len(bins)
+
+
+def _rows(name: str, weighted: Run, plain: Run, truth: np.ndarray, partition: Partition, zeta: float) -> list[Row]:
+    theta = np.asarray(weighted.stats["theta"])[:, 0]
+    errors = np.max(np.abs(theta**zeta - truth), axis=1)
+    gaps = [_empirical(run, partition) - truth for run in (weighted, plain)]
+    return [
+        Row.of_runs(name, "sup error of theta^zeta", errors),
+        Row(
+            name,
+            "sup error of the mean of theta^zeta",
+            None,
+            float(np.max(np.abs((theta**zeta).mean(axis=0) - truth))),
+            None,
+            len(theta),
+        ),
+        Row(name, "AWSGLD's energies: largest excess over the CDF", None, float(gaps[0].max()), None, len(theta)),
+        Row(name, "AWSGLD's energies: largest deficit", None, float(max(-gaps[0].min(), 0.0)), None, len(theta)),
+        Row(name, "SGLD's energies: sup error", None, float(np.abs(gaps[1]).max()), None, len(theta)),
+        Row(name, "diverged runs", None, float(np.sum(weighted.stats["diverged_at"] >= 0)), None, len(theta)),
+    ]
+
+
+def _draw(
+    axis: Any, name: str, weighted: Run, plain: Run, truth: np.ndarray, partition: Partition, zeta: float
+) -> None:
+    edges = np.append(partition.edges, partition.edges[-1] + partition.width)
+    theta = np.asarray(weighted.stats["theta"])[:, 0] ** zeta
+    axis.plot(edges, truth, color="black", label="energy CDF")
+    axis.plot(edges, theta.mean(axis=0), color="tab:purple", linestyle="--", label="theta^zeta")
+    axis.fill_between(edges, theta.min(axis=0), theta.max(axis=0), color="tab:purple", alpha=0.2)
+    axis.plot(edges, _empirical(weighted, partition), color="tab:green", label="energies of AWSGLD")
+    axis.plot(edges, _empirical(plain, partition), color="tab:red", linestyle=":", label="energies of SGLD")
+    axis.set(title=name, xlabel="energy", xlim=(edges[0], edges[0] + 5), ylim=(0, 1.02))
+    axis.legend(fontsize=7, loc="lower right")
