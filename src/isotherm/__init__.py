@@ -11,6 +11,7 @@ draw, ...).
 from isotherm import contour, exchange, potentials, schedules
 from isotherm.advice import Advice, advise
 from isotherm.errors import DivergenceError, DivergenceWarning
+from isotherm.minimisation import minimize
 from isotherm.potentials import Potential, from_energy, from_likelihood, from_log_density, with_noise
 from isotherm.samplers import (
     awsgld,
@@ -70,6 +71,7 @@ __all__ = [
     "icsgld",
     "ksgld",
     "load",
+    "minimize",
     "msgd",
     "naive_resgld",
     "per_chain",

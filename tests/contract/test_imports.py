@@ -18,6 +18,7 @@ ORDER = [
     "sampling",
     "samplers",
     "advice",
+    "minimisation",
     "userfile",
     "experiments",
     "bench",

@@ -13,4 +13,8 @@ EXPERIMENTS: dict[str, str] = {
     "modes9": "modes9",
     "modes25-icsgld": "modes25_icsgld",
     "energy-cdf": "energy_cdf",
+    "landscapes": "awsgld_landscapes",
+    "rugged-paths": "rugged_paths",
+    "ten-functions": "ten_functions",
+    "interaction": "interaction",
 }

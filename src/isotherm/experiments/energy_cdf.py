@@ -31,7 +31,7 @@ class Config:
         step_size: epsilon.
         width: of the bins.
         num_bins: m.
-        gain_scale: of the gain gain_scale / (k^0.6 + 100); the thesis' 0.02 leaves theta where it starts for most of a run.
+        gain_scale: of the gain gain_scale / (k^0.6 + 100); with the thesis' 0.02 theta is far from its limit at the end.
         gradient_noise: its standard deviation.
         burn_in: share of the run before the first draw.
         thinning: iterations between two draws.
@@ -39,10 +39,10 @@ class Config:
 
     num_steps: int = 10_000_000
     num_runs: int = 10
-    step_size: float = 0.01
+    step_size: float = 0.003
     width: float = 0.01
     num_bins: int = 1_000
-    gain_scale: float = 1.0
+    gain_scale: float = 0.1
     gradient_noise: float = 0.1
     burn_in: float = 0.2
     thinning: int = 100

@@ -3,26 +3,24 @@
 import pathlib
 import shutil
 import time
-import warnings
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
-from isotherm.errors import DivergenceError, DivergenceWarning, check_real, refuse
+from isotherm.errors import check_real, refuse
 from isotherm.potentials.potential import Potential
 from isotherm.sampling.checkpoints import Checkpoints
 from isotherm.sampling.describe import describe, environment
+from isotherm.sampling.harvest import final_statistics, on_host, report_divergence
 from isotherm.sampling.program import Carry, Program
-from isotherm.sampling.progress import Progress
+from isotherm.sampling.progress import Progress, Status
 from isotherm.sampling.run import Run
 from isotherm.sampling.sampler import Sampler, as_potential
 from isotherm.sampling.settings import Settings, build_program, check_start, thread_pool_size
 from isotherm.sampling.start import start_positions
 from isotherm.sampling.store import FORMAT, MemorySink, StoreSink, write_arrays, write_json
-from isotherm.sampling.trace import Records
 from isotherm.sampling.trees import named_leaves
 
 _SECONDS_PER_BLOCK = 0.3
@@ -53,6 +51,7 @@ def sample(
     checkpoint_every: float = 60.0,
     progress: bool | None = None,
     throw: bool = False,
+    callback: Callable[[Status], Any] | None = None,
     source: dict[str, Any] | None = None,
 ) -> Run:
     """Run a sampler on a potential.
@@ -79,6 +78,7 @@ def sample(
         checkpoint_every: seconds between two checkpoints, where there is a folder.
         progress: whether to show a progress bar; None shows it on a terminal.
         throw: whether a diverged chain raises `DivergenceError`; otherwise it warns, and its draws have weight zero.
+        callback: called with a `Status` about three times a second; the run ends early where it returns True.
         source: where the potential came from, kept with the run for the command line.
 
     Returns:
@@ -114,7 +114,9 @@ def sample(
         write_arrays(folder / "start", position)
         # Written last: a folder with this file can be resumed.
         write_json(folder / "run.json", {"format": FORMAT, "config": config, "environment": environment()})
-    return drive(program, settings, times, feed, carry, config, folder, checkpoints, checkpoint_every, progress, throw)
+    return drive(
+        program, settings, times, feed, carry, config, folder, checkpoints, checkpoint_every, progress, throw, callback
+    )
 
 
 def drive(
@@ -129,6 +131,7 @@ def drive(
     checkpoint_every: float = 60.0,
     progress: bool | None = None,
     throw: bool = False,
+    callback: Callable[[Status], Any] | None = None,
     first: int = 0,
     num_done: int = 0,
 ) -> Run:
@@ -154,7 +157,7 @@ def drive(
             seconds = time.perf_counter() - tick
             energy = float(np.min(np.asarray(carry.book.best_energy)))
             if count:
-                kept = _on_host(records, count, program.parts.kernel.is_stack)
+                kept = on_host(records, count, program.parts.kernel.is_stack)
                 sink.write(num_done, kept)
                 energy = float(np.mean(kept["energies"][:, :, -1]))
             length, iteration, num_done = last - iteration, last, num_done + count
@@ -168,16 +171,18 @@ def drive(
                 saved = time.perf_counter()
             if np.all(np.asarray(carry.book.diverged_at) >= 0):
                 break
+            if callback is not None and callback(Status.of(iteration, carry.book)) is True:
+                break
     sink.flush()
     arrays = sink.read()
     seconds = time.perf_counter() - began
     spent = {"seconds": seconds, "compile_seconds": compile_seconds}
-    run = Run.assemble(arrays, times, _statistics(program, carry), config, environment(), iteration, **spent)
+    run = Run.assemble(arrays, times, final_statistics(program, carry), config, environment(), iteration, **spent)
     if checkpoints is not None and folder is not None:
         checkpoints.save(iteration, carry, num_done)
         checkpoints.close()
         run.write_summary_files(folder)
-    _report_divergence(np.asarray(carry.book.diverged_at), throw)
+    report_divergence(np.asarray(carry.book.diverged_at), throw)
     return run
 
 
@@ -241,46 +246,3 @@ def _pad(times: np.ndarray, length: int) -> np.ndarray:
     padded = np.full(length, np.iinfo(np.int32).max, np.int32)
     padded[: len(times)] = times
     return padded
-
-
-def _on_host(records: Records, count: int, is_stack: bool) -> dict[str, Any]:
-    """The first `count` records with axes (run, chain, draw, ...); the particles of a stack become chains."""
-
-    def move(leaf, is_stacked=False):
-        array = np.moveaxis(np.asarray(leaf)[:count], 0, 3 if is_stacked else 2)
-        return array.reshape(array.shape[0], array.shape[1] * array.shape[2], *array.shape[3:]) if is_stacked else array
-
-    energies = move(records.energies, is_stack)
-    log_weights = np.zeros_like(energies) if records.log_weights is None else move(records.log_weights)
-    # A draw whose energy is not a number must not count in any estimate.
-    log_weights = np.where(np.isfinite(energies), log_weights, -np.inf)
-    return {
-        "draws": jax.tree.map(lambda leaf: move(leaf, is_stack), records.draws),
-        "model_state": jax.tree.map(move, records.model_state),
-        "energies": energies,
-        "log_weights": log_weights,
-        "observed": jax.tree.map(move, records.observed),
-    }
-
-
-def _statistics(program: Program, carry: Carry) -> dict[str, Any]:
-    state, book = carry
-    coupling = state.coupling
-    told = jax.vmap(program.parts.coupling.statistics)(coupling) if jax.tree.leaves(coupling) else {}
-    every = {**book._asdict(), **program.parts.kernel.statistics(state.kernel), **told}
-    return {name: jax.tree.map(np.array, value) for name, value in every.items() if jax.tree.leaves(value)}
-
-
-def _report_divergence(diverged_at: np.ndarray, throw: bool) -> None:
-    if np.all(diverged_at < 0):
-        return
-    places = np.argwhere(diverged_at >= 0)
-    named = [f"chain {c} of run {r} at iteration {diverged_at[r, c]}" for r, c in places[:5]]
-    more = f" and {len(places) - 5} more" if len(places) > 5 else ""
-    message = (
-        f"{len(places)} of {diverged_at.size} chains diverged (energy not finite): {', '.join(named)}{more}. "
-        "Their later draws have weight zero. Lower `step_size`, or keep chains in a box with `box=(low, high)`."
-    )
-    if throw:
-        raise DivergenceError(message)
-    warnings.warn(message, DivergenceWarning, stacklevel=4)

@@ -2,7 +2,32 @@
 
 import sys
 import time
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
+
+import jax
+import numpy as np
+
+
+class Status(NamedTuple):
+    """How far a run is.
+
+    Attributes:
+        iteration: how many are done.
+        best_energy: the lowest energy of every chain, shape (runs, chains).
+        best_position: where it was met; None where best positions are not followed.
+        first_hit: when the target energy was first reached, shape (runs, chains); -1 for not yet.
+    """
+
+    iteration: int
+    best_energy: np.ndarray
+    best_position: Any
+    first_hit: np.ndarray
+
+    @classmethod
+    def of(cls, iteration: int, book: Any) -> Self:
+        """From the book of a run."""
+        found = jax.tree.map(np.asarray, book)
+        return cls(iteration, found.best_energy, found.best_position, found.first_hit)
 
 
 class Progress:

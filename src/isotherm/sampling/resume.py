@@ -84,8 +84,8 @@ def resume(
         checkpoint_every,
         progress,
         throw,
-        first,
-        num_done,
+        first=first,
+        num_done=num_done,
     )
 
 

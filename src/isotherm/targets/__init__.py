@@ -1,5 +1,6 @@
 """Potentials with known answers, for tests and experiments."""
 
+from isotherm.targets.functions import TestFunction, ten_functions
 from isotherm.targets.landscapes import modes9, modes25
 from isotherm.targets.mixture_posterior import mixture_posterior
 from isotherm.targets.mixtures import awsgld_mixture, csgld_mixture, mixture, resgld_mixtures
@@ -10,6 +11,7 @@ from isotherm.targets.unimodal import banana, gaussian
 __all__ = [
     "Grid",
     "Target",
+    "TestFunction",
     "awsgld_mixture",
     "banana",
     "csgld_mixture",
@@ -20,4 +22,5 @@ __all__ = [
     "modes9",
     "modes25",
     "resgld_mixtures",
+    "ten_functions",
 ]

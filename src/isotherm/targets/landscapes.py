@@ -27,6 +27,20 @@ def modes9_energy(position: Any) -> Array:
     return wells + jnp.maximum(square - 7.0, 0.0)
 
 
+def shallow_energy(position: Any) -> Array:
+    """0.05 |x|^2 - 0.01 |x|^2 (cos 2 x_1 + ... + cos 2 x_d): shallow wells, more and deeper ones at high energies."""
+    square = jnp.sum(position**2)
+    return 0.05 * square - 0.01 * square * jnp.sum(jnp.cos(2 * position))
+
+
+def rugged_energy(position: Any) -> Array:
+    """A surface of many wells on [-1.1, 1.1]^2, shifted by 8.125 so that its lowest value there is about 0."""
+    x, y = position
+    first = (x * jnp.sin(20 * y) + y * jnp.sin(20 * x)) ** 2 * jnp.cosh(jnp.sin(10 * x) * x)
+    second = (x * jnp.cos(10 * y) - y * jnp.sin(10 * x)) ** 2 * jnp.cosh(jnp.cos(20 * y) * y)
+    return 8.125 - first - second
+
+
 @functools.cache
 def modes25() -> Target:
     """25 modes in the box [-2.5, 2.5]^2, one in every unit cell. Chains start uniformly in [-1, 1]^2."""

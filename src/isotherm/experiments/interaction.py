@@ -1,0 +1,119 @@
+"""The variance of theta for P interacting chains against one chain of P times the length: the thesis' ratio P^(1 - alpha)."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from isotherm.contour import Partition
+from isotherm.experiments.pictures import panels
+from isotherm.experiments.reproduce import Outcome
+from isotherm.experiments.result import Row
+from isotherm.potentials import from_energy
+from isotherm.samplers import icsgld
+from isotherm.sampling import sample
+from isotherm.schedules import PolynomialGain
+
+TITLE = "Variance of theta: one long chain over P interacting chains, at equal budgets"
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """Settings; the thesis proves the ratio, and has no experiment on it.
+
+    Attributes:
+        num_steps: iterations of P chains; the single chain has P times as many.
+        num_runs: independent repeats, from which variances are estimated.
+        chains: P.
+        powers: alpha of the gain k^-alpha.
+        step_size: epsilon.
+        zeta: how far to flatten.
+        num_bins: of width 0.5, from 0.5 on.
+        gain_scale: of the gain, gain_scale / (k^alpha + 100).
+    """
+
+    num_steps: int = 40_000
+    num_runs: int = 400
+    chains: tuple[int, ...] = (2, 4, 8)
+    powers: tuple[float, ...] = (0.6, 0.8, 1.0)
+    step_size: float = 0.3
+    zeta: float = 0.75
+    num_bins: int = 8
+    gain_scale: float = 5.0
+
+
+FULL = Config()
+QUICK = Config(num_steps=4_000, num_runs=100, chains=(4,), powers=(0.6, 1.0))
+
+
+def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
+    """Ratios of variances for every P and alpha."""
+    rows: list[Row] = []
+    ratios: dict[float, list[tuple[int, float, float]]] = {}
+    for power in config.powers:
+        for number in config.chains:
+            say(f"alpha = {power:g}, P = {number}")
+            together = _theta(config, power, number, config.num_steps, seed)
+            alone = _theta(config, power, 1, number * config.num_steps, seed + 1)
+            ratio, error = _ratio(alone, together)
+            ratios.setdefault(power, []).append((number, ratio, error))
+            name = f"alpha = {power:g}, P = {number}"
+            rows.append(Row(name, "ratio of variances", number ** (1 - power), ratio, error, config.num_runs))
+            gap = np.abs(together.mean(axis=0) - alone.mean(axis=0)).max()
+            rows.append(Row(name, "largest difference of the means", None, float(gap), None, config.num_runs))
+    return Outcome(rows, {"interaction": _draw(ratios)})
+
+
+def _energy(position: Any) -> Any:
+    """Two coordinates of a standard normal: energies are exponential."""
+    return 0.5 * (position**2).sum()
+
+
+def _theta(config: Config, power: float, num_chains: int, num_steps: int, seed: int) -> np.ndarray:
+    """Theta at the end, shape (runs, bins)."""
+    sampler = icsgld(
+        config.step_size,
+        partition=Partition(0.5, 0.5, config.num_bins),
+        zeta=config.zeta,
+        gain=PolynomialGain(config.gain_scale, power, 100.0),
+        field="psi",
+    )
+    found = sample(
+        from_energy(_energy),
+        sampler,
+        num_steps=num_steps,
+        num_chains=num_chains,
+        num_runs=config.num_runs,
+        thinning=num_steps,
+        seed=seed,
+        init=np.zeros(2, np.float32),
+    )
+    return np.asarray(found.stats["theta"], np.float64)[:, 0]
+
+
+def _ratio(alone: np.ndarray, together: np.ndarray) -> tuple[float, float]:
+    """The ratio of the Frobenius norms of the covariances, and its standard error by the bootstrap over runs."""
+    rng = np.random.default_rng(0)
+
+    def norm(values):
+        return np.linalg.norm(np.cov(values, rowvar=False))
+
+    count = len(alone)
+    draws = [
+        norm(alone[rng.integers(count, size=count)]) / norm(together[rng.integers(count, size=count)])
+        for _ in range(200)
+    ]
+    return float(norm(alone) / norm(together)), float(np.std(draws))
+
+
+def _draw(ratios: dict[float, list[tuple[int, float, float]]]) -> Any:
+    figure, ((axis,),) = panels(1, 1, (5.0, 3.8))
+    for number, (power, found) in enumerate(ratios.items()):
+        chains, values, errors = (np.array(column) for column in zip(*found, strict=True))
+        axis.errorbar(chains, values, 2 * errors, fmt="o", color=f"C{number}", label=f"alpha = {power:g}")
+        line = np.linspace(1, chains.max(), 50)
+        axis.plot(line, line ** (1 - power), color=f"C{number}", linewidth=1)
+    axis.set(title="lines: the thesis' P^(1 - alpha)", xlabel="P", ylabel="variance of one long chain / of P chains")
+    axis.legend()
+    return figure

@@ -1,0 +1,159 @@
+"""Paths of five samplers on two rugged surfaces: who traverses, who exploits, and who does both."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from isotherm.contour import uniform_partition
+from isotherm.experiments.pictures import panels
+from isotherm.experiments.reproduce import Outcome
+from isotherm.experiments.result import Row
+from isotherm.potentials import from_energy
+from isotherm.samplers import awsgld, cycsgld, psgld, sghmc, sgld
+from isotherm.sampling import Run, Sampler, sample
+from isotherm.schedules import PolynomialGain
+from isotherm.targets.functions import griewank
+from isotherm.targets.landscapes import rugged_energy
+
+TITLE = "Rugged surfaces: cells of a 10 x 10 grid that were visited, and the share of draws at low energies"
+
+
+@dataclasses.dataclass(frozen=True)
+class Surface:
+    """A surface with its box, and the thesis' settings for it.
+
+    Attributes:
+        name: of the surface.
+        energy: of a point in the plane, at least 0.
+        reach: the box is [-reach, reach]^2.
+        num_steps: iterations.
+        step_size: of all but the cyclical sampler.
+        cycle: the largest and the smallest step size of a cycle.
+        temperatures: of the cold and of the hot samplers.
+        zeta: of AWSGLD.
+        highest: the partition goes from 0 to here, in 30 bins.
+        low: energies that count as low.
+        start: of every chain.
+    """
+
+    name: str
+    energy: Callable[[Any], Any]
+    reach: float
+    num_steps: int
+    step_size: float
+    cycle: tuple[float, float]
+    temperatures: tuple[float, float]
+    zeta: float
+    highest: float
+    low: float
+    start: tuple[float, float]
+
+
+_RUGGED = Surface("rugged", rugged_energy, 1.1, 100_000, 5e-5, (1e-4, 3e-5), (2.0, 20.0), 5.0, 20.0, 3.0, (-0.1, 0.1))
+_GRIEWANK = Surface("Griewank", griewank, 10.0, 200_000, 0.005, (0.02, 0.005), (0.2, 2.0), 3.0, 2.0, 0.3, (8.0, 8.0))
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """Settings that both surfaces share.
+
+    Attributes:
+        num_runs: independent repeats.
+        share: of the thesis' iterations.
+        num_cycles: of the cyclical sampler.
+        thinning: iterations between two draws.
+        num_bins: of AWSGLD's partition.
+    """
+
+    num_runs: int = 10
+    share: float = 1.0
+    num_cycles: int = 10
+    thinning: int = 10
+    num_bins: int = 30
+
+
+FULL = Config()
+QUICK = Config(num_runs=2, share=0.3)
+
+
+def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
+    """All samplers on both surfaces."""
+    rows: list[Row] = []
+    figures = {}
+    for surface in (_RUGGED, _GRIEWANK):
+        runs = {}
+        for name, sampler in _samplers(surface, config).items():
+            say(f"{surface.name}, {name}")
+            runs[name] = _sample(surface, sampler, config, seed)
+            rows += _rows(f"{surface.name}, {name}", runs[name], surface)
+        figures[f"paths-{surface.name.lower()}"] = _draw(surface, runs)
+    return Outcome(rows, figures)
+
+
+def _num_steps(surface: Surface, config: Config) -> int:
+    return int(surface.num_steps * config.share)
+
+
+def _samplers(surface: Surface, config: Config) -> dict[str, Sampler]:
+    """The thesis resamples SGHMC's velocity every 1000 iterations; here friction does that."""
+    box, (cold, hot) = (-surface.reach, surface.reach), surface.temperatures
+    cycle = _num_steps(surface, config) // config.num_cycles
+    return {
+        "pSGLD": psgld(surface.step_size, temperature=cold, decay=0.999, regulariser=0.1, box=box),
+        "SGHMC": sghmc(surface.step_size, temperature=cold, box=box),
+        "cycSGLD": cycsgld(surface.cycle[0], cycle_length=cycle, temperature=cold, sampling_from=0.0, box=box),
+        "SGLD, hot": sgld(surface.step_size, temperature=hot, box=box),
+        "AWSGLD, hot": awsgld(
+            surface.step_size,
+            partition=uniform_partition(0.0, surface.highest, config.num_bins),
+            temperature=hot,
+            zeta=surface.zeta,
+            gain=PolynomialGain(0.1, 0.6, 1000.0),
+            start=tuple(np.linspace(1 / config.num_bins, 1.0, config.num_bins)),
+            max_displacement=0.2 * surface.reach,
+            box=box,
+        ),
+    }
+
+
+def _sample(surface: Surface, sampler: Sampler, config: Config, seed: int) -> Run:
+    return sample(
+        from_energy(surface.energy),
+        sampler,
+        num_steps=_num_steps(surface, config),
+        num_runs=config.num_runs,
+        thinning=config.thinning,
+        seed=seed,
+        init=jnp.asarray(surface.start),
+    )
+
+
+def _rows(name: str, run: Run, surface: Surface) -> list[Row]:
+    draws, energies = np.asarray(run.draws)[:, 0], np.asarray(run.energies)[:, 0]
+    cells = np.clip(((draws / surface.reach + 1) * 5).astype(int), 0, 9)
+    visited = [len(np.unique(one[:, 0] * 10 + one[:, 1])) for one in cells]
+    return [
+        Row.of_runs(name, "cells visited of 100", visited),
+        Row.of_runs(name, f"share of energies below {surface.low:g}", np.mean(energies < surface.low, axis=1)),
+        Row.of_runs(name, "lowest energy", energies.min(axis=1)),
+    ]
+
+
+def _draw(surface: Surface, runs: dict[str, Run]) -> Any:
+    figure, (axes,) = panels(1, 1 + len(runs), (2.9, 3.1))
+    side = np.linspace(-surface.reach, surface.reach, 161)
+    first, second = np.meshgrid(side, side, indexing="ij")
+    heights = jax.vmap(jax.vmap(lambda x, y: surface.energy(jnp.stack([x, y]))))(first, second)
+    for axis in axes:
+        axis.contourf(first, second, np.asarray(heights), levels=15, cmap="viridis_r")
+        axis.set(xlim=(-surface.reach, surface.reach), ylim=(-surface.reach, surface.reach))
+    axes[0].set_title(f"energy: {surface.name}")
+    for axis, (name, found) in zip(axes[1:], runs.items(), strict=True):
+        path = np.asarray(found.draws)[0, 0]
+        axis.plot(path[:, 0], path[:, 1], ".", color="tab:red", markersize=0.6, alpha=0.5)
+        axis.set_title(name)
+    return figure

@@ -1,0 +1,289 @@
+"""Global minimisation: AWSGLD explores from many starts, and L-BFGS descends from the best of what it finds."""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax import Array
+from scipy.optimize import OptimizeResult
+
+from isotherm.contour import uniform_partition
+from isotherm.errors import check_integer, check_real, refuse
+from isotherm.potentials.energy import EnergyPotential
+from isotherm.samplers import awsgld
+from isotherm.sampling import Sampler, per_chain, sample
+from isotherm.schedules import CyclicalCosine
+
+# In units of the domain, by coordinate: the displacement of a start, its noise, and the longest displacement.
+_DRIFT, _NOISE, _REACH = 0.01, 0.02, 0.1
+_NUM_BINS = 64
+_CYCLE = 2_000
+_BLOCK = 250
+_DESCENT = 60
+
+
+def minimize(
+    fun: Callable[[Any], Any],
+    x0: Any = None,
+    *,
+    bounds: Any = None,
+    scale: float = 1.0,
+    target: float = -np.inf,
+    max_evaluations: int = 100_000,
+    patience: int = 3_000,
+    num_starts: int = 16,
+    callback: Callable[[OptimizeResult], Any] | None = None,
+    seed: int = 0,
+) -> OptimizeResult:
+    """Search for the global minimum of a function that JAX can differentiate.
+
+    Args:
+        fun: from an array to a number. Where it is not finite, chains see a high plateau.
+        x0: a start, where there are no bounds; with bounds it is one of the starts.
+        bounds: (low, high) pairs, one per coordinate; chains are reflected at them.
+        scale: how far from `x0` to start, where there are no bounds.
+        target: stop once a value is at most this.
+        max_evaluations: of the function, with or without its gradient.
+        patience: iterations without improvement after which the search ends.
+        num_starts: chains.
+        callback: called with the best so far, as a result, a few times a second at most; True stops the search.
+        seed: of all randomness.
+
+    Returns:
+        SciPy's result: `x`, `fun`, `nit` (iterations of every chain), `nfev`, `success`, `message`. Where there is a
+        `target`, only a search that reached it succeeds.
+
+    Example:
+        >>> import isotherm as iso
+        >>> found = iso.minimize(lambda x: jnp.sum((x**2 - 1) ** 2 + 0.1 * x), bounds=[(-2, 2)] * 3, max_evaluations=20_000)
+        >>> bool(np.all(found.x < -0.9))
+        True
+    """
+    check_integer("max_evaluations", max_evaluations, 1, "Give a budget.")
+    check_integer("num_starts", num_starts, 1, "Give a number of chains.")
+    check_integer("patience", patience, 1, "Give a number of iterations.")
+    space = _space(x0, bounds, scale)
+    search = _Search(fun, space, target, max_evaluations, patience, callback)
+    key = jax.random.key(seed)
+    starts = search.choose_starts(key, num_starts)
+    if not search.is_over(0):
+        sampler = search.sampler(starts)
+        num_steps = max((max_evaluations - search.num_evaluations) // num_starts, 1)
+        sample(
+            EnergyPotential(search.plateau),
+            sampler,
+            num_steps=num_steps,
+            num_chains=num_starts,
+            thinning=num_steps,
+            seed=seed,
+            init=per_chain(starts),
+            block_length=_BLOCK,
+            callback=search.look,
+            progress=False,
+        )
+    return search.result()
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Space:
+    """The unit in which chains move: x = low + width * z, reflected into [0, 1] where there are bounds."""
+
+    low: Array
+    width: Array
+    is_bounded: bool
+    start: Array | None
+
+    def point(self, z: Array) -> Array:
+        """The argument of the function."""
+        folded = jnp.abs((z + 1.0) % 2.0 - 1.0) if self.is_bounded else z
+        return self.low + self.width * folded
+
+    def draw(self, key: Array, number: int) -> Array:
+        """Starts: uniform between the bounds, or around the given one, which comes first."""
+        shape = (number, *self.low.shape)
+        if self.is_bounded:
+            drawn = jax.random.uniform(key, shape)
+            given = None if self.start is None else (self.start - self.low) / self.width
+        else:
+            drawn, given = jax.random.normal(key, shape), jnp.zeros_like(self.low)
+        return drawn if given is None else drawn.at[0].set(given)
+
+
+def _space(x0: Any, bounds: Any, scale: float) -> _Space:
+    start = None if x0 is None else jnp.asarray(x0, jnp.result_type(float))
+    if bounds is None:
+        if start is None:
+            refuse("x0", "given where there are no bounds", "neither", "Pass x0=..., or bounds=[(low, high), ...].")
+        check_real("scale", scale, "Give a length in units of x0.", above=0.0)
+        return _Space(start, jnp.full_like(start, scale), False, start)
+    pairs = np.asarray(bounds, float)
+    if (
+        pairs.ndim != 2
+        or pairs.shape[1] != 2
+        or not np.all(np.isfinite(pairs))
+        or not np.all(pairs[:, 0] < pairs[:, 1])
+    ):
+        refuse(
+            "bounds", "(low, high) for every coordinate, finite, low below high", repr(bounds), "Swap or widen them."
+        )
+    low, high = jnp.asarray(pairs[:, 0], jnp.result_type(float)), jnp.asarray(pairs[:, 1], jnp.result_type(float))
+    if start is not None and (start.shape != low.shape or not bool(jnp.all((start >= low) & (start <= high)))):
+        refuse("x0", f"{low.shape[0]} numbers within the bounds", repr(x0), "Move it inside, or leave it out.")
+    return _Space(low, high - low, True, start)
+
+
+class _Search:
+    """The best so far, and what was spent on it."""
+
+    def __init__(self, fun, space, target, budget, patience, callback):
+        self.fun, self.space, self.target = fun, space, target
+        self.budget, self.patience, self.callback = budget, patience, callback
+        self.num_evaluations, self.num_iterations, self.improved_at = 0, 0, 0
+        self.best, self.best_z = np.inf, None
+        self.ceiling = 0.0
+        self.is_stopped = False
+
+    def choose_starts(self, key: Array, number: int) -> Array:
+        """The best of many random points; and, for the record, the minima below them."""
+        points = self.space.draw(key, 10 * number)
+        values = np.asarray(jax.jit(jax.vmap(self._value))(points))
+        self.num_evaluations += len(points)
+        is_finite = np.isfinite(values)
+        if not is_finite.any():
+            refuse("fun", "finite somewhere", f"not finite at {len(points)} starts", "Give other bounds, or `x0`.")
+        self.ceiling = float(values[is_finite].max())
+        order = np.argsort(np.where(is_finite, values, np.inf))[:number]
+        chosen = points[np.where(is_finite[order], order, order[0])]
+        if self.space.start is not None:
+            chosen = chosen.at[0].set(points[0] if is_finite[0] else chosen[0])
+        self._take(chosen, values[order])
+        self.levels = values[order]
+        self.descend(chosen)
+        return chosen
+
+    def plateau(self, z: Array) -> Array:
+        """The function in units of the domain, finite everywhere, with a gradient of zero where it was not."""
+        return _guarded(self._value, self.ceiling)(z)
+
+    def sampler(self, starts: Array) -> Sampler:
+        """AWSGLD with steps, noise and bins from what the function shows at the starts."""
+        norms = jax.jit(jax.vmap(lambda z: jnp.linalg.norm(jax.grad(self.plateau)(z).reshape(-1))))(starts)
+        self.num_evaluations += len(starts)
+        root = np.sqrt(max(starts[0].size, 1))
+        steepness = float(np.median(np.asarray(norms)[np.asarray(norms) > 0])) if np.any(np.asarray(norms) > 0) else 1.0
+        step_size = _DRIFT * root / steepness
+        temperature = _NOISE**2 / (2 * step_size)
+        middle = float(np.median(self.levels))
+        spread = max(middle - self.best, 1e-3 * abs(middle), 1e-6)
+        partition = uniform_partition(self.best - 0.05 * spread, self.best + spread, _NUM_BINS)
+        return awsgld(
+            CyclicalCosine(step_size, _CYCLE),
+            temperature=temperature,
+            partition=partition,
+            zeta=partition.width / temperature,
+            max_displacement=_REACH * root,
+        )
+
+    def look(self, status: Any) -> bool:
+        """Note the best of the chains, descend from it, and say whether to stop."""
+        num_chains = status.best_energy.shape[1]
+        self.num_evaluations += num_chains * (status.iteration - self.num_iterations)
+        self.num_iterations = status.iteration
+        before = self.best
+        self._take(status.best_position[0], status.best_energy[0])
+        if status.iteration % (4 * _BLOCK) == 0:
+            self.descend(jnp.asarray(status.best_position[0]))
+        if self.best < before - 1e-6 * max(1.0, abs(before)):
+            self.improved_at = status.iteration
+        if self.callback is not None and self.callback(self.result()) is True:
+            self.is_stopped = True
+        return self.is_over(status.iteration)
+
+    def descend(self, starts: Array) -> None:
+        """L-BFGS from every start."""
+        ends, values, spent = self._descent(starts)
+        self.num_evaluations += int(np.sum(spent))
+        self._take(ends, np.asarray(values))
+
+    def is_over(self, iteration: int) -> bool:
+        """Whether to stop, and why."""
+        is_patient = iteration - self.improved_at < self.patience
+        return self.is_stopped or self.best <= self.target or self.num_evaluations >= self.budget or not is_patient
+
+    def result(self) -> OptimizeResult:
+        """What is known so far."""
+        has_target = self.target > -np.inf
+        if self.best <= self.target:
+            message, success = "The target was reached.", True
+        elif self.is_stopped:
+            message, success = "The callback stopped the search.", False
+        elif self.num_evaluations >= self.budget:
+            message, success = "The budget of evaluations is spent.", not has_target
+        else:
+            message, success = "No better point was found for a while.", not has_target
+        best = self.space.low if self.best_z is None else self.space.point(self.best_z)
+        return OptimizeResult(
+            x=np.asarray(best),
+            fun=float(self.best),
+            nit=self.num_iterations,
+            nfev=self.num_evaluations,
+            success=success,
+            message=message,
+        )
+
+    def _value(self, z: Array) -> Array:
+        return jnp.asarray(self.fun(self.space.point(z)))
+
+    def _take(self, points: Any, values: np.ndarray) -> None:
+        values = np.where(np.isfinite(values), values, np.inf)
+        place = int(np.argmin(values))
+        if values[place] < self.best:
+            self.best, self.best_z = float(values[place]), jnp.asarray(points[place])
+
+    @functools.cached_property
+    def _descent(self) -> Callable[[Array], Any]:
+        return jax.jit(jax.vmap(lambda z: _descend(self.plateau, z)))
+
+
+def _guarded(function: Callable[[Array], Array], ceiling: float) -> Callable[[Array], Array]:
+    """`function`, with a value of `ceiling` and no gradient where either of its own is not finite."""
+
+    @jax.custom_vjp
+    def guarded(z):
+        return forward(z)[0]
+
+    def forward(z):
+        value, gradient = jax.value_and_grad(function)(z)
+        is_finite = jnp.isfinite(value) & jnp.all(jnp.isfinite(gradient))
+        return jnp.where(jnp.isfinite(value), value, ceiling), jnp.where(is_finite, gradient, 0.0)
+
+    guarded.defvjp(forward, lambda gradient, cotangent: (cotangent * gradient,))
+    return guarded
+
+
+def _descend(function: Callable[[Array], Array], start: Array) -> tuple[Array, Array, Array]:
+    """The end of L-BFGS, its value, and how many evaluations it took."""
+    solver = optax.lbfgs()
+    look = optax.value_and_grad_from_state(function)
+
+    def step(loop):
+        z, state, spent, _, number = loop
+        value, gradient = look(z, state=state)
+        updates, state = solver.update(gradient, state, z, value=value, grad=gradient, value_fn=function)
+        tries = optax.tree.get(state, "num_linesearch_steps")
+        moved = jnp.max(jnp.abs(updates))
+        after = optax.apply_updates(z, updates)
+        is_sane = jnp.all(jnp.isfinite(after))
+        return jnp.where(is_sane, after, z), state, spent + tries, jnp.where(is_sane, moved, 0.0), number + 1
+
+    def goes_on(loop):
+        return (loop[4] < _DESCENT) & (loop[3] > 1e-7)
+
+    begin = (start, solver.init(start), jnp.ones((), jnp.int32), jnp.ones((), start.dtype), jnp.zeros((), jnp.int32))
+    end, _, spent, _, _ = jax.lax.while_loop(goes_on, step, begin)
+    return end, function(end), spent

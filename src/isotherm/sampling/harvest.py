@@ -1,0 +1,56 @@
+"""What leaves the device: records as arrays on the host, statistics at the end, and news of chains that diverged."""
+
+import warnings
+from typing import Any
+
+import jax
+import numpy as np
+
+from isotherm.errors import DivergenceError, DivergenceWarning
+from isotherm.sampling.program import Carry, Program
+from isotherm.sampling.trace import Records
+
+
+def on_host(records: Records, count: int, is_stack: bool) -> dict[str, Any]:
+    """The first `count` records with axes (run, chain, draw, ...); the particles of a stack become chains."""
+
+    def move(leaf, is_stacked=False):
+        array = np.moveaxis(np.asarray(leaf)[:count], 0, 3 if is_stacked else 2)
+        return array.reshape(array.shape[0], array.shape[1] * array.shape[2], *array.shape[3:]) if is_stacked else array
+
+    energies = move(records.energies, is_stack)
+    log_weights = np.zeros_like(energies) if records.log_weights is None else move(records.log_weights)
+    # A draw whose energy is not a number must not count in any estimate.
+    log_weights = np.where(np.isfinite(energies), log_weights, -np.inf)
+    return {
+        "draws": jax.tree.map(lambda leaf: move(leaf, is_stack), records.draws),
+        "model_state": jax.tree.map(move, records.model_state),
+        "energies": energies,
+        "log_weights": log_weights,
+        "observed": jax.tree.map(move, records.observed),
+    }
+
+
+def final_statistics(program: Program, carry: Carry) -> dict[str, Any]:
+    """What the book, the kernel and the coupling of a finished run have to tell."""
+    state, book = carry
+    coupling = state.coupling
+    told = jax.vmap(program.parts.coupling.statistics)(coupling) if jax.tree.leaves(coupling) else {}
+    every = {**book._asdict(), **program.parts.kernel.statistics(state.kernel), **told}
+    return {name: jax.tree.map(np.array, value) for name, value in every.items() if jax.tree.leaves(value)}
+
+
+def report_divergence(diverged_at: np.ndarray, throw: bool) -> None:
+    """Warn of chains that diverged, or raise."""
+    if np.all(diverged_at < 0):
+        return
+    places = np.argwhere(diverged_at >= 0)
+    named = [f"chain {c} of run {r} at iteration {diverged_at[r, c]}" for r, c in places[:5]]
+    more = f" and {len(places) - 5} more" if len(places) > 5 else ""
+    message = (
+        f"{len(places)} of {diverged_at.size} chains diverged (energy not finite): {', '.join(named)}{more}. "
+        "Their later draws have weight zero. Lower `step_size`, or keep chains in a box with `box=(low, high)`."
+    )
+    if throw:
+        raise DivergenceError(message)
+    warnings.warn(message, DivergenceWarning, stacklevel=4)
