@@ -47,6 +47,7 @@ class Coupling:
         num_measured: energies per chain that `calibrate` is given, each on a further batch, common to chains that share batches.
         upkeep_every: iterations between two calls of `upkeep`; None never. Iteration 0 is one of the multiples.
         num_fresh: further energies per chain that `update` needs in every iteration, each on a batch of its own.
+        pilot_steps: iterations of the plain sampler that `settle` wants to see first; None for no pilot.
     """
 
     num_chains: int | None = None
@@ -55,6 +56,14 @@ class Coupling:
     num_measured: int = 0
     upkeep_every: int | None = None
     num_fresh: int = 0
+    pilot_steps: int | None = None
+
+    def settle(self, cold: Any, hot: Any, noise: float) -> "Coupling":
+        """The coupling for the run itself, from energies of a pilot at the sampler's temperature and at a higher one.
+
+        `noise` is the standard deviation of energies at one position.
+        """
+        return self
 
     def check(self, potential: Potential) -> None:
         """Refuse, before any work, a potential that this coupling cannot use."""

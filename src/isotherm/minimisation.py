@@ -276,8 +276,8 @@ def _descend(function: Callable[[Array], Array], start: Array) -> tuple[Array, A
         value, gradient = look(z, state=state)
         updates, state = solver.update(gradient, state, z, value=value, grad=gradient, value_fn=function)
         tries = optax.tree.get(state, "num_linesearch_steps")
-        moved = jnp.max(jnp.abs(updates))
-        after = optax.apply_updates(z, updates)
+        after: Any = optax.apply_updates(z, updates)
+        moved = jnp.max(jnp.abs(after - z))
         is_sane = jnp.all(jnp.isfinite(after))
         return jnp.where(is_sane, after, z), state, spent + tries, jnp.where(is_sane, moved, 0.0), number + 1
 

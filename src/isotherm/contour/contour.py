@@ -11,7 +11,7 @@ from jax import Array
 
 from isotherm.contour.integral import Sums, init_sums, integrate, update_sums
 from isotherm.contour.multiplier import Multiplier
-from isotherm.contour.partition import Partition
+from isotherm.contour.partition import Partition, Pilot
 from isotherm.contour.weights import (
     FLOOR,
     LOWEST_LOG_SCALE,
@@ -85,7 +85,7 @@ class Contour(Coupling):
     is 1, but for a cumulative field, whose slope goes on in the top bin.
 
     Attributes:
-        partition: the bins.
+        partition: the bins, or a pilot that finds them when a run starts.
         zeta: how far to flatten: 0 is the plain sampler, 1 gives a flat energy histogram at the fixed point.
         gain: g_k, a function of the iteration, in (0, 1].
         field: f. "psi" is Psi^zeta at the energy, whose fixed point is the mass of each bin; "theta^zeta" is the thesis' CSGLD and
@@ -98,6 +98,7 @@ class Contour(Coupling):
         warm_up: iterations of the plain sampler before anything is learnt.
         include_prior: whether the energies hold the prior.
         offset: subtracted from energies.
+        noise: the standard deviation of energies at one position, where it is known; a pilot measures it.
 
     Reference:
         Deng 2021, Algorithms CSGLD (section 4.1), ICSGLD (4.2) and AWSGLD (4.3).
@@ -106,7 +107,7 @@ class Contour(Coupling):
     its top-bin slope lets CSGLD escape to infinity; bounds are from the author's code.
     """
 
-    partition: Partition
+    partition: Partition | Pilot
     zeta: float = 0.75
     gain: Schedule = DEFAULT_GAIN
     field: str = "psi"
@@ -118,6 +119,7 @@ class Contour(Coupling):
     warm_up: int = 0
     include_prior: bool = True
     offset: float = 0.0
+    noise: float | None = None
 
     is_weighted = True  # pyright: ignore[reportIncompatibleVariableOverride, reportAssignmentType]
 
@@ -133,8 +135,26 @@ class Contour(Coupling):
             refuse("bounds", rule, repr(self.bounds), "A multiplier of 1 is the plain sampler; or give None.")
         check_integer("warm_up", self.warm_up, 0, "Give a number of iterations.")
         check_real("offset", self.offset, "Give an energy.")
-        self._start()
+        if isinstance(self.partition, Partition):
+            self._start()
         _ = self._fold_every
+
+    @property
+    def pilot_steps(self) -> int | None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.partition.num_steps if isinstance(self.partition, Pilot) else None
+
+    def settle(self, cold: Any, hot: Any, noise: float) -> "Contour":
+        if isinstance(self.partition, Partition):
+            return self
+        bins = self.partition.settle(cold - self.offset, hot - self.offset, noise)
+        return dataclasses.replace(self, partition=bins, noise=noise)
+
+    @property
+    def bins(self) -> Partition:
+        """The partition, once it is known."""
+        if isinstance(self.partition, Pilot):
+            refuse("partition", "settled by a pilot", repr(self.partition), "Use `iso.sample`, which runs one.")
+        return self.partition
 
     @property
     def is_cumulative(self) -> bool:
@@ -144,14 +164,14 @@ class Contour(Coupling):
     @property
     def multiplier(self) -> Multiplier:
         """Psi as a function of the energy."""
-        return Multiplier(self.partition, self.zeta, self.slopes == "forward", self.bounds, self.is_cumulative)
+        return Multiplier(self.bins, self.zeta, self.slopes == "forward", self.bounds, self.is_cumulative)
 
     def init(self, num_chains: int) -> ContourState:
         groups = 1 if self.is_shared else num_chains
-        masses = jnp.broadcast_to(jnp.asarray(self._start(), jnp.result_type(float)), (groups, self.partition.num_bins))
+        masses = jnp.broadcast_to(jnp.asarray(self._start(), jnp.result_type(float)), (groups, self.bins.num_bins))
         weights, bins = init_weights(masses, self.is_cumulative), jnp.zeros(num_chains, jnp.int32)
         nothing = jnp.zeros(num_chains, masses.dtype)
-        is_many = self.partition.num_bins >= _BINS_TO_TRACK * num_chains
+        is_many = self.bins.num_bins >= _BINS_TO_TRACK * num_chains
         is_tracked = is_many and self.bounds is not None and not self.is_cumulative
         sums = init_sums(self.multiplier, masses, jnp.zeros((), masses.dtype)) if is_tracked else None
         logs = self._logs(weights, self._groups(num_chains), bins) if is_tracked else None
@@ -168,14 +188,14 @@ class Contour(Coupling):
             after = self._after(state.logs, state.bins, weights, group)
             sums = update_sums(self.multiplier, sums, group, state.bins, state.logs.steps, after.steps, self.is_shared)
         energies = self._energies(readings)
-        bins = self.partition.index(energies)
+        bins = self.bins.index(energies)
         logs = self._logs(weights, group, bins)
         slope = self.multiplier.slope(logs.steps[int(self.multiplier.is_forward)], bins)
         psi = self.multiplier.free(slope, readings.temperature)
         bounded = jnp.where(readings.iteration < self.warm_up, 1.0, self.multiplier.bounded(psi))
         strength = self._strength(weights.scale, bins, energies, logs, slope)
         weights, masses = self._learn(weights, strength, readings)
-        is_top = bins == self.partition.num_bins - 1
+        is_top = bins == self.bins.num_bins - 1
         seen = bounded != psi, bounded < 0, is_top
         counts = tuple(count + is_so for count, is_so in zip(state.counts, seen, strict=True))
         everyone = jnp.ones_like(readings.energies)
@@ -225,8 +245,8 @@ class Contour(Coupling):
         sums, temperature = state.sums, jnp.where(jnp.isfinite(state.temperature), state.temperature, 1.0)
         if sums is None:
             sums = Sums(theta[:, :1], jnp.zeros_like(temperature))
-        above = state.energies - self.partition.left(state.bins)
-        edge = jnp.full_like(above, 0.0 if self.multiplier.is_forward else self.partition.width)
+        above = state.energies - self.bins.left(state.bins)
+        edge = jnp.full_like(above, 0.0 if self.multiplier.is_forward else self.bins.width)
         groups, bins = jnp.concatenate([group, group]), jnp.concatenate([state.bins, anchor])
         ends = integrate(self.multiplier, theta, sums, groups, bins, jnp.concatenate([above, edge]), temperature)
         return ends[: len(anchor)] - ends[len(anchor) :]
@@ -235,7 +255,11 @@ class Contour(Coupling):
         weights = add(state.weights, self._groups(len(state.bins)), state.bins, state.masses)
         theta = jnp.cumsum(weights.theta, axis=1) if self.is_cumulative else weights.theta
         num_bounded, num_negative, num_top = state.counts
-        return {"theta": theta, "num_bounded": num_bounded, "num_negative": num_negative, "num_top": num_top}
+        told = {"theta": theta, "num_bounded": num_bounded, "num_negative": num_negative, "num_top": num_top}
+        if self.noise is not None:
+            steps = jnp.where(theta[:, 1:] > 1e-3, jnp.abs(jnp.diff(jnp.log(theta), axis=1)), 0.0)
+            told["noise_times_slope"] = self.noise * self.zeta * jnp.max(steps, axis=1) / self.bins.width
+        return told
 
     def _energies(self, readings: Readings) -> Array:
         energies = readings.energies if self.include_prior else readings.energies - readings.prior_energies
@@ -255,7 +279,7 @@ class Contour(Coupling):
             here = below + read(weights, group, bins)
             values = [below, here, here]
         else:
-            last = self.partition.num_bins - 1
+            last = self.bins.num_bins - 1
             places = jnp.maximum(bins - 1, 0), bins, jnp.minimum(bins + 1, last)
             values = [read(weights, group, place) for place in places]
         return _Logs(*(jnp.log(jnp.maximum(value, FLOOR)) for value in values))
@@ -279,7 +303,7 @@ class Contour(Coupling):
         """Log Psi, without bounds. In the open bins it is that of the nearest edge."""
         first = int(self.multiplier.is_forward)
         at_left = jnp.where(bins == 0, logs[first + 1], logs[first])
-        above = jnp.where(bins == 0, 0.0, energies - self.partition.left(bins))
+        above = jnp.where(bins == 0, 0.0, energies - self.bins.left(bins))
         return jnp.log(scale) + at_left + slope * above
 
     def _learn(self, weights: Weights, strength: Array, readings: Readings) -> tuple[Weights, Array]:
@@ -297,12 +321,12 @@ class Contour(Coupling):
         if self.is_cumulative:
             return jnp.zeros(len(weights.scale), jnp.int32)
         shift = int(self.multiplier.is_forward)
-        ends = weights.levels[0][:, shift : self.partition.num_bins - 1 + shift]
+        ends = weights.levels[0][:, shift : self.bins.num_bins - 1 + shift]
         return jnp.argmax(ends, axis=1).astype(jnp.int32) + shift
 
     def _start(self) -> np.ndarray:
         """The masses of the bins at the start, shape (m,)."""
-        number = self.partition.num_bins
+        number = self.bins.num_bins
         if isinstance(self.start, str):
             check_choice("start", self.start, ("uniform", "decreasing", "flat"))
             if self.start == "flat":

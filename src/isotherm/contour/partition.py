@@ -65,10 +65,53 @@ def uniform_partition(low: float, high: float, num_bins: int) -> Partition:
     return Partition(low, (high - low) / (num_bins - 2), num_bins)
 
 
-def as_partition(given: Any) -> Partition:
-    """A partition from itself, or from (low, high, num_bins)."""
+@dataclasses.dataclass(frozen=True)
+class Pilot:
+    """A short run of the plain sampler, from which a partition is made, or by which a given one is checked.
+
+    Attributes:
+        num_steps: iterations of the pilot, once at the sampler's temperature and once at ten times that.
+        partition: to be checked: it is refused if no energy of the pilot fell between its ends. None makes one.
+    """
+
+    num_steps: int = 2_000
+    partition: Partition | None = None
+
+    def __post_init__(self):
+        check_integer("num_steps", self.num_steps, 100, "A pilot needs some iterations to see energies.")
+
+    def settle(self, cold: np.ndarray, hot: np.ndarray, noise: float) -> Partition:
+        """A partition for energies like `cold`, up to those of `hot`, with bins no narrower than the noise."""
+        every = np.concatenate([cold, hot])
+        if every.size == 0:
+            refuse("partition", "found by a pilot", "no finite energy in it", "Lower `step_size`, or use a `box`.")
+        if self.partition is None:
+            return fitted_partition(cold, every, noise)
+        edges = self.partition.edges
+        if not np.any((every > edges[0]) & (every <= edges[-1])):
+            remedy = f"The pilot saw energies from {every.min():.6g} to {every.max():.6g}: choose a partition of these."
+            refuse("partition", "where energies are", f"({edges[0]:.6g}, {edges[-1]:.6g}), never entered", remedy)
+        return self.partition
+
+
+def fitted_partition(cold: np.ndarray, every: np.ndarray, noise: float) -> Partition:
+    """A first bin that holds a tenth of the later cold energies, and bins up to the highest energy."""
+    low, high = float(np.quantile(cold[len(cold) // 2 :], 0.1)), float(every.max())
+    span = max(high - low, 1e-6 * max(abs(high), 1.0))
+    width = min(max(noise, span / 100), span / 4)
+    return Partition(low, width, int(np.ceil(span / width)) + 2)
+
+
+def as_partition(given: Any) -> "Partition | Pilot":
+    """A partition from itself or from (low, high, num_bins); "auto" and `Pilot` wait for a pilot."""
     if isinstance(given, Partition):
         return given
+    if isinstance(given, str) and given == "auto":
+        return Pilot()
+    if isinstance(given, Pilot):
+        inner = None if given.partition is None else as_partition(given.partition)
+        return Pilot(given.num_steps, inner if isinstance(inner, Partition) else None)
     if isinstance(given, tuple) and len(given) == 3:
         return uniform_partition(*given)
-    return refuse("partition", "a Partition or (low, high, num_bins)", repr(given), "Give one of them.")
+    rule = 'a Partition, (low, high, num_bins), a Pilot, or "auto"'
+    return refuse("partition", rule, repr(given), "Give one of them.")

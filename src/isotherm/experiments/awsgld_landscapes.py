@@ -101,7 +101,7 @@ def _partition(energies: np.ndarray, config: Config) -> Partition:
 
 def _log_cdf(energies: np.ndarray, partition: Partition, config: Config) -> np.ndarray:
     """The log of Psi at AWSGLD's limit: theta^zeta is the distribution function of the energy at the temperature."""
-    bins = np.asarray(partition.index(energies))
+    bins = np.asarray(partition.index(jnp.asarray(energies)))
     mass = np.exp(-(energies - energies.min()) / config.temperature)
     masses = np.bincount(bins.reshape(-1), mass.reshape(-1), minlength=partition.num_bins)
     theta = (np.cumsum(masses) / masses.sum()) ** (1.0 / config.zeta)

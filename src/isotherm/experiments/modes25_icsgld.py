@@ -165,7 +165,7 @@ def _draw_maps(runs: dict[str, Run], target: Target) -> Any:
     highest = show_truth(axes[0][0], target)
     for axis, (name, found) in zip(axes[0][1:], runs.items(), strict=True):
         variation = target.total_variation(found.per_run()[0].mode_masses(target.modes))
-        show_draws(axis, found, target, highest, f"{name}: TV {variation:.2f}")
+        show_draws(axis, found, target, highest, f"{name}\nTV {variation:.2f}")
     return figure
 
 

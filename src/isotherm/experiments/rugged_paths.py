@@ -149,11 +149,11 @@ def _draw(surface: Surface, runs: dict[str, Run]) -> Any:
     first, second = np.meshgrid(side, side, indexing="ij")
     heights = jax.vmap(jax.vmap(lambda x, y: surface.energy(jnp.stack([x, y]))))(first, second)
     for axis in axes:
-        axis.contourf(first, second, np.asarray(heights), levels=15, cmap="viridis_r")
+        axis.contourf(first, second, np.asarray(heights), levels=15, cmap="Greys")
         axis.set(xlim=(-surface.reach, surface.reach), ylim=(-surface.reach, surface.reach))
     axes[0].set_title(f"energy: {surface.name}")
     for axis, (name, found) in zip(axes[1:], runs.items(), strict=True):
         path = np.asarray(found.draws)[0, 0]
-        axis.plot(path[:, 0], path[:, 1], ".", color="tab:red", markersize=0.6, alpha=0.5)
+        axis.plot(path[:, 0], path[:, 1], ".", color="tab:red", markersize=1.5, alpha=0.6)
         axis.set_title(name)
     return figure

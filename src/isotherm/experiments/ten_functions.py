@@ -193,7 +193,7 @@ def _anneal(function: Any, bounds: Any, accuracy: float, most: int, seed: int) -
             first = calls
         return value
 
-    dual_annealing(counted, bounds, maxfun=most, seed=seed, callback=lambda *_: first is not None)
+    dual_annealing(counted, bounds, maxfun=most, rng=seed, callback=lambda *_: first is not None)
     return first is not None, float(first or calls)
 
 

@@ -14,6 +14,7 @@ from isotherm.potentials.potential import Potential
 from isotherm.sampling.checkpoints import Checkpoints
 from isotherm.sampling.describe import describe, environment
 from isotherm.sampling.harvest import final_statistics, on_host, report_divergence
+from isotherm.sampling.pilot import settle
 from isotherm.sampling.program import Carry, Program
 from isotherm.sampling.progress import Progress, Status
 from isotherm.sampling.run import Run
@@ -103,6 +104,7 @@ def sample(
     folder = None if out is None else _claim(pathlib.Path(out))
     seed_key = settings.seed_key()
     position = start_positions(init, seed_key, num_runs, num_chains, sampler.kernel)
+    sampler = settle(sample, potential, sampler, settings, position)
     program = build_program(potential, sampler, settings, position, collect, len(times))
     feed = potential.feed()
     start_energy = check_start(program, potential, seed_key, feed, position)

@@ -1,9 +1,10 @@
 """Estimates from weighted draws. Every one honours the weights, and none needs all draws in memory at once."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from isotherm.errors import check_integer, refuse
@@ -48,6 +49,64 @@ def expectation(function: Callable[[Any], Any], draws: Any, log_weights: np.ndar
         part = jax.tree.map(lambda leaf: np.tensordot(mass[is_used], np.asarray(leaf, np.float64), 1), values)  # noqa: B023
         total = part if total is None else jax.tree.map(np.add, total, part)
     return total
+
+
+class Estimate(NamedTuple):
+    """A weighted mean with its standard error.
+
+    Attributes:
+        mean: the weighted mean of a function over draws.
+        std_error: by the jackknife over stretches of draws, so that autocorrelation and the weights' noise are in it.
+        effective_draws: how many independent draws of equal weight would have that error.
+    """
+
+    mean: Any
+    std_error: Any
+    effective_draws: Any
+
+
+def estimate(function: Callable[[Any], Any], draws: Any, log_weights: np.ndarray, num_blocks: int = 20) -> Estimate:
+    """The weighted mean of `function`, with the error that its stretches of draws show.
+
+    Every chain is cut into stretches, at least `num_blocks` in all; leaving one out at a time shows how far the mean varies.
+    """
+    runs, chains, number = log_weights.shape
+    per_chain = min(max(2, -(-num_blocks // (runs * chains))), number)
+    weights = normalised_weights(log_weights)
+    each = jax.jit(jax.vmap(lambda x: jax.tree.map(lambda leaf: jnp.asarray(leaf, float), function(x))))
+    masses, firsts, seconds = [], [], []
+    shapes: Any = None
+    for span in np.array_split(np.arange(number), per_chain):
+        part = slice(int(span[0]), int(span[-1]) + 1)
+        values = each(jax.tree.map(lambda leaf: _flat(np.asarray(leaf[:, :, part])), draws))  # noqa: B023
+        mass = weights[:, :, part].reshape(runs * chains, -1)
+
+        def moment(leaf, power, mass=mass):
+            leaf = np.nan_to_num(np.asarray(leaf, np.float64)).reshape(*mass.shape, -1)
+            return np.einsum("bn,bnk->bk", mass, leaf**power).reshape(len(mass), *np.shape(leaf)[2:])
+
+        masses.append(mass.sum(axis=1))
+        firsts.append(jax.tree.map(lambda leaf: moment(leaf, 1), values))
+        seconds.append(jax.tree.map(lambda leaf: moment(leaf, 2), values))
+        shapes = jax.tree.map(lambda leaf: np.shape(leaf)[1:], values)
+    mass = np.concatenate(masses)
+
+    def finish(shape, *parts):
+        half = len(parts) // 2
+        first, second = np.concatenate(parts[:half]), np.concatenate(parts[half:])
+        mean = first.sum(axis=0) / mass.sum()
+        others = (first.sum(axis=0) - first) / (mass.sum() - mass)[:, None]
+        count = len(mass)
+        error = np.sqrt((count - 1) / count * np.sum((others - others.mean(axis=0)) ** 2, axis=0))
+        spread = np.maximum(second.sum(axis=0) / mass.sum() - mean**2, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            draws = np.where(error > 0, spread / error**2, np.inf)
+        return tuple(array.reshape(shape) for array in (mean, error, draws))
+
+    is_shape = lambda leaf: isinstance(leaf, tuple) and all(isinstance(n, int) for n in leaf)  # noqa: E731
+    found = jax.tree.map(finish, shapes, *firsts, *seconds, is_leaf=is_shape)
+    is_found = lambda leaf: isinstance(leaf, tuple) and len(leaf) == 3 and isinstance(leaf[0], np.ndarray)  # noqa: E731
+    return Estimate(*(jax.tree.map(lambda leaf, i=i: leaf[i], found, is_leaf=is_found) for i in range(3)))
 
 
 def systematic_indices(weights: np.ndarray, num: int, seed: int) -> np.ndarray:

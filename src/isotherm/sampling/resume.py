@@ -12,7 +12,8 @@ import numpy as np
 from isotherm.errors import refuse
 from isotherm.potentials.potential import Potential
 from isotherm.sampling.checkpoints import Checkpoints
-from isotherm.sampling.driver import configuration, drive, identity
+from isotherm.sampling.driver import configuration, drive, identity, sample
+from isotherm.sampling.pilot import settle
 from isotherm.sampling.run import Run
 from isotherm.sampling.sampler import Sampler, as_potential
 from isotherm.sampling.settings import Settings, build_program, check_start, thread_pool_size
@@ -60,6 +61,7 @@ def resume(
         refuse("num_steps", f"at least {config['settings']['num_steps']}", settings.num_steps, remedy)
     times = settings.record_times(sampler)
     position = _read_start(folder, init)
+    sampler = settle(sample, potential, sampler, settings, position)
     program = build_program(potential, sampler, settings, position, collect, len(times))
     feed = potential.feed()
     start_energy = check_start(program, potential, settings.seed_key(), feed, position)

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from isotherm.errors import refuse
+from isotherm.sampling import energies as by_energy
 from isotherm.sampling import estimates
 from isotherm.sampling.store import FORMAT, read_json, read_records, write_arrays, write_json
 
@@ -114,6 +115,10 @@ class Run:
         """The weighted mean of `function(position)` over all draws."""
         return estimates.expectation(function, self.draws, np.asarray(self.log_weights))
 
+    def estimate(self, function: Callable[[Any], Any]) -> estimates.Estimate:
+        """The weighted mean of `function(position)` with its standard error and effective number of draws."""
+        return estimates.estimate(function, self.draws, np.asarray(self.log_weights))
+
     def effective_sample_size(self) -> float:
         """The effective number of draws by their weights alone (Kish); autocorrelation is not in it."""
         return estimates.effective_sample_size(np.asarray(self.log_weights))
@@ -125,6 +130,23 @@ class Run:
     def mode_masses(self, modes: Any, num_modes: int | None = None) -> np.ndarray:
         """The weight in each mode; `modes` are centres, or a function from a position to the number of its mode."""
         return estimates.mode_masses(modes, self.draws, np.asarray(self.log_weights), num_modes)
+
+    def energy_histogram(self, num_cells: int = 50) -> by_energy.Histogram:
+        """The weighted law of the energy in cells of equal width."""
+        return by_energy.energy_histogram(np.asarray(self.energies), np.asarray(self.log_weights), num_cells)
+
+    def log_density_of_states(self, temperature: float = 1.0, num_cells: int = 50) -> by_energy.Histogram:
+        """Log of the volume per energy, up to a constant, from draws at `temperature`."""
+        return by_energy.log_density_of_states(self.energy_histogram(num_cells), temperature)
+
+    def log_z_ratio(self, to: float, temperature: float = 1.0) -> float:
+        """Log Z(to) - log Z(temperature) of the integrals of exp(-U / T), from draws at `temperature`."""
+        return by_energy.log_z_ratio(np.asarray(self.energies), np.asarray(self.log_weights), temperature, to)
+
+    def reweighted(self, to: float, temperature: float = 1.0) -> Self:
+        """The same draws, made at `temperature`, with the weights of another one; exact when energies are."""
+        tilt = by_energy.log_tilt(np.asarray(self.energies), temperature, to)
+        return dataclasses.replace(self, log_weights=np.asarray(self.log_weights, np.float64) + tilt)
 
     def summary(self) -> Any:
         """Means, spreads and diagnostics per coordinate, with warnings in words; print it."""

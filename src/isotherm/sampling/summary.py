@@ -70,10 +70,13 @@ def _notes(run: Run, r_hats: list[float]) -> list[str]:
     diverged = np.asarray(run.stats["diverged_at"]) >= 0
     if diverged.any():
         notes.append(f"{int(diverged.sum())} of {diverged.size} chains diverged; lower `step_size` or use a `box`.")
-    notes += _notes_on_exchange(run.stats)
+    notes += _notes_on_exchange(run.stats) + _notes_on_contours(run)
     effective = run.effective_sample_size()
     if effective < 0.1 * total:
-        notes.append(f"The weights are those of about {effective:.0f} draws out of {total}.")
+        notes.append(
+            f"A few draws carry the weight: it is that of about {effective:.0f} out of {total}. "
+            "Run longer, leave out more of the start (`burn_in`), or flatten less (`zeta`)."
+        )
     if np.nanmax([0.0, *r_hats]) > 1.05:
         notes.append("Chains disagree (R-hat above 1.05): they have not mixed. Run longer, or use a tempered sampler.")
     return notes
@@ -93,5 +96,30 @@ def _notes_on_exchange(stats: dict[str, Any]) -> list[str]:
     if np.sum(stats["round_trips"]) == 0:
         notes.append(
             "No replica made a round trip from the target to the hottest rung and back: the hot rungs help nobody yet."
+        )
+    return notes
+
+
+def _notes_on_contours(run: Run) -> list[str]:
+    """What is wrong with a contour sampler, in words; nothing for other samplers."""
+    stats = run.stats
+    if "theta" not in stats:
+        return []
+    notes = []
+    bounded, top = (float(np.mean(stats[name])) / run.num_steps for name in ("num_bounded", "num_top"))
+    if bounded > 0.05:
+        notes.append(
+            f"The multiplier sat at its bound in {bounded:.0%} of the iterations: widen the bins or lower `zeta`, or raise the "
+            "first edge if energies never come below it."
+        )
+    if top > 0.2:
+        notes.append(
+            f"{top:.0%} of the energies fell into the open top bin, which is not flattened: raise the partition."
+        )
+    noisy = float(np.max(stats.get("noise_times_slope", 0.0)))
+    if noisy > 0.5:
+        notes.append(
+            f"Energy noise times the slope of the weights is {noisy:.2g}, so that weights are biased: use larger batches, a "
+            "control variate, wider bins, or a smaller `zeta`."
         )
     return notes

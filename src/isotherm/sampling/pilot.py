@@ -1,0 +1,93 @@
+"""A short run of the plain sampler before the real one, for couplings that must know the energies first."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from isotherm.coupling import Coupling, Readings
+from isotherm.kernels.kernel import Move
+from isotherm.potentials.potential import Potential
+from isotherm.sampling.sampler import Sampler
+from isotherm.sampling.settings import Settings
+from isotherm.sampling.start import per_chain
+from isotherm.schedules import as_schedule
+
+_HOT = 10.0
+
+
+class _Seen(NamedTuple):
+    energies: Array
+    variance: Array
+    num: Array
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Watching(Coupling):
+    """Independent chains whose energies, and the variance of these at one position, are noted."""
+
+    include_prior: bool
+
+    measure_every = 100  # pyright: ignore[reportIncompatibleVariableOverride, reportAssignmentType]
+    num_measured = 8  # pyright: ignore[reportIncompatibleVariableOverride, reportAssignmentType]
+
+    def init(self, num_chains: int) -> _Seen:
+        return _Seen(jnp.zeros(num_chains), jnp.zeros(num_chains), jnp.zeros((), jnp.int32))
+
+    def update(self, state: _Seen, draws: Any, readings: Readings) -> tuple[_Seen, Move]:
+        everyone = jnp.ones_like(readings.energies)
+        move = Move(readings.step_size * everyone, readings.temperature * everyone, everyone, everyone)
+        return state._replace(energies=self._energies(readings).astype(state.energies.dtype)), move
+
+    def observe(self, state: _Seen) -> dict[str, Array]:
+        return {"energies": state.energies}
+
+    def calibrate(self, state: _Seen, measured: Readings) -> _Seen:
+        variance = jnp.var(self._energies(measured), axis=0, ddof=1)
+        return state._replace(variance=state.variance + variance, num=state.num + 1)
+
+    def statistics(self, state: _Seen) -> dict[str, Any]:
+        return {"variance": state.variance / jnp.maximum(state.num, 1)}
+
+    def _energies(self, readings: Readings) -> Array:
+        return readings.energies if self.include_prior else readings.energies - readings.prior_energies
+
+
+def settle(
+    sample: Callable[..., Any], potential: Potential, sampler: Sampler, settings: Settings, position: Any
+) -> Sampler:
+    """The sampler with a coupling that has seen the pilot it asks for; the sampler itself where it asks for none."""
+    coupling: Any = sampler.coupling
+    if coupling.pilot_steps is None:
+        return sampler
+    watching = _Watching(coupling.include_prior)
+    found = []
+    for factor in (1.0, _HOT):
+        temperature = as_schedule(sampler.temperature)
+        plain = dataclasses.replace(
+            sampler, coupling=watching, window=None, temperature=lambda k, f=factor, t=temperature: f * t(k)
+        )
+        found.append(
+            sample(
+                potential,
+                plain,
+                num_steps=coupling.pilot_steps,
+                num_chains=settings.num_chains,
+                thinning=max(coupling.pilot_steps // 1000, 1),
+                seed=settings.seed,
+                init=per_chain(jax.tree.map(lambda leaf: leaf[0], position)),
+                chain_mode=settings.chain_mode,
+                progress=False,
+            )
+        )
+    cold, hot = (_finite(np.asarray(run.observed["energies"])[0, :, 1:]) for run in found)
+    noise = float(np.sqrt(np.nanmean(found[0].stats["variance"])))
+    return dataclasses.replace(sampler, coupling=coupling.settle(cold, hot, noise))
+
+
+def _finite(energies: np.ndarray) -> np.ndarray:
+    return energies[np.isfinite(energies)]
