@@ -8,7 +8,7 @@ Conventions: U(x) = -log prior(x) - (N/n) * sum of log likelihoods, density exp(
 draw, ...).
 """
 
-from isotherm import contour, exchange, potentials, schedules
+from isotherm import contour, estimators, exchange, potentials, schedules
 from isotherm.advice import Advice, advise
 from isotherm.errors import DivergenceError, DivergenceWarning
 from isotherm.minimisation import minimize
@@ -63,6 +63,7 @@ __all__ = [
     "deo_star_msgd",
     "deo_star_psgd",
     "deo_star_sgd",
+    "estimators",
     "exchange",
     "from_energy",
     "from_likelihood",

@@ -222,10 +222,10 @@ class _Search:
             message, success = "The target was reached.", True
         elif self.is_stopped:
             message, success = "The callback stopped the search.", False
-        elif self.num_evaluations >= self.budget:
-            message, success = "The budget of evaluations is spent.", not has_target
-        else:
+        elif self.num_iterations - self.improved_at >= self.patience:
             message, success = "No better point was found for a while.", not has_target
+        else:
+            message, success = "The budget of evaluations is spent.", not has_target
         best = self.space.low if self.best_z is None else self.space.point(self.best_z)
         return OptimizeResult(
             x=np.asarray(best),

@@ -1,9 +1,10 @@
 """Partitions, fields and gains that cannot work are refused."""
 
+import jax.numpy as jnp
 import pytest
 
 import isotherm as iso
-from isotherm.contour import Contour, Partition
+from isotherm.contour import Contour, Partition, Pilot
 
 GOOD = Partition(0.0, 1.0, 5)
 
@@ -21,7 +22,7 @@ CASES = {
     ),
     "no partition": (
         lambda: iso.csgld(0.1, partition=7),
-        r"`partition` must be a Partition or \(low, high, num_bins\); got 7",
+        r"`partition` must be a Partition, \(low, high, num_bins\), a Pilot, or \"auto\"; got 7",
     ),
     "zeta": (lambda: Contour(GOOD, -0.5), r"`zeta` must be .* at least 0; got -0.5"),
     "bounds": (lambda: Contour(GOOD, bounds=(5.0, -5.0)), r"`bounds` must be \(low, high\) with 1 between them"),
@@ -35,6 +36,20 @@ CASES = {
     "theta": (
         lambda: iso.ksgld(0.1, partition=GOOD, theta=(0.5, 0.5)),
         r"`start` must be 5 positive numbers; got \(2,\)",
+    ),
+    "never entered": (
+        lambda: iso.sample(
+            lambda x: 0.5 * jnp.sum(x**2),
+            iso.csgld(0.1, partition=Pilot(200, Partition(1e4, 1.0, 9))),
+            num_steps=10,
+            init=jnp.zeros(2),
+        ),
+        r"`partition` must be where energies are; got \(10000, 10007\), never entered. The pilot saw energies from",
+    ),
+    "pilot": (lambda: Pilot(5), r"`num_steps` must be an integer of at least 100; got 5"),
+    "unsettled": (
+        lambda: iso.csgld(0.1, partition="auto").init(lambda x: jnp.sum(x**2), jnp.zeros(2)),
+        r"`partition` must be settled by a pilot",
     ),
     "displacement": (
         lambda: iso.awsgld(0.1, partition=GOOD, max_displacement=0.0),

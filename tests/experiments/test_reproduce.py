@@ -33,6 +33,20 @@ SMALL = {
         {"num_steps": 1_000, "num_replicas": 4, "targets": (0.4,), "windows": (1, 8)},
         {"target-rates", "adaptation", "methods"},
     ),
+    "mixture-csgld": ({"num_steps": 5_000, "num_path_steps": 2_000}, {"statistics", "paths", "spurious-peak"}),
+    "modes9": ({"num_steps": 4_000, "burn_in": 100}, {"modes"}),
+    "modes25-icsgld": (
+        {"num_steps": 2_000, "burn_in": 100, "num_particles": 5, "num_points": 200, "num_times": 2},
+        {"methods", "convergence"},
+    ),
+    "energy-cdf": ({"num_steps": 3_000}, {"energy-cdf"}),
+    "landscapes": ({"num_steps": 2_000, "num_points": 81}, {"surfaces"}),
+    "rugged-paths": ({"share": 0.01}, {"paths-rugged", "paths-griewank"}),
+    "ten-functions": (
+        {"num_steps": 1_000, "num_evaluations": 3_000, "functions": ("Sphere",)},
+        {"hitting-times"},
+    ),
+    "interaction": ({"num_steps": 200, "chains": (2,), "powers": (0.6,)}, {"interaction"}),
 }
 
 

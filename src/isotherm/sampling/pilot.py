@@ -36,7 +36,7 @@ class _Watching(Coupling):
     num_measured = 8  # pyright: ignore[reportIncompatibleVariableOverride, reportAssignmentType]
 
     def init(self, num_chains: int) -> _Seen:
-        return _Seen(jnp.zeros(num_chains), jnp.zeros(num_chains), jnp.zeros((), jnp.int32))
+        return _Seen(jnp.zeros(num_chains), jnp.zeros(num_chains), jnp.zeros(num_chains))
 
     def update(self, state: _Seen, draws: Any, readings: Readings) -> tuple[_Seen, Move]:
         everyone = jnp.ones_like(readings.energies)
@@ -47,8 +47,11 @@ class _Watching(Coupling):
         return {"energies": state.energies}
 
     def calibrate(self, state: _Seen, measured: Readings) -> _Seen:
+        # A control variate has no energies before its first refresh.
         variance = jnp.var(self._energies(measured), axis=0, ddof=1)
-        return state._replace(variance=state.variance + variance, num=state.num + 1)
+        is_known = jnp.isfinite(variance)
+        total = state.variance + jnp.where(is_known, variance, 0.0).astype(state.variance.dtype)
+        return state._replace(variance=total, num=state.num + is_known)
 
     def statistics(self, state: _Seen) -> dict[str, Any]:
         return {"variance": state.variance / jnp.maximum(state.num, 1)}
@@ -85,7 +88,7 @@ def settle(
             )
         )
     cold, hot = (_finite(np.asarray(run.observed["energies"])[0, :, 1:]) for run in found)
-    noise = float(np.sqrt(np.nanmean(found[0].stats["variance"])))
+    noise = float(np.sqrt(np.mean(found[0].stats["variance"])))
     return dataclasses.replace(sampler, coupling=coupling.settle(cold, hot, noise))
 
 

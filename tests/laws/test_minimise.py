@@ -1,0 +1,88 @@
+"""Global minimisation: known minima, stops, regions without values, and refusals."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import isotherm as iso
+from isotherm.targets import ten_functions
+from isotherm.targets.functions import rastrigin
+
+
+@pytest.mark.parametrize("function", ten_functions(), ids=lambda function: function.name)
+def test_the_ten_functions_are_zero_at_their_minimisers_and_nowhere_below(function):
+    assert abs(float(function.function(function.minimiser))) < 2e-5
+    low, high = function.domain
+    points = jax.random.uniform(jax.random.key(0), (1_000, function.dimension), minval=low, maxval=high)
+    assert float(jnp.min(jax.vmap(function.function)(points))) > 0
+
+
+def test_a_function_with_many_wells():
+    found = iso.minimize(rastrigin, bounds=[(-2.56, 5.12)] * 3, max_evaluations=60_000)
+    assert found.fun < 1e-4
+    np.testing.assert_allclose(found.x, 0.0, atol=1e-3)
+    assert found.success
+    # A descent alone, from the same number of starts, ends in other wells.
+    assert float(rastrigin(jnp.array([1.0, 1.0, 1.0]))) > 2.9
+
+
+def test_stops():
+    reached = iso.minimize(rastrigin, bounds=[(-2.56, 5.12)] * 4, target=10.0)
+    assert reached.success
+    assert reached.fun <= 10.0
+    assert reached.message == "The target was reached."
+    spent = iso.minimize(rastrigin, bounds=[(-2.56, 5.12)] * 10, target=-1.0, max_evaluations=5_000)
+    assert not spent.success
+    assert spent.message == "The budget of evaluations is spent."
+    assert 4_000 <= spent.nfev < 16_000
+    seen = []
+    stopped = iso.minimize(
+        rastrigin, bounds=[(-2.56, 5.12)] * 10, callback=lambda best: seen.append(best.fun) or len(seen) == 2
+    )
+    assert len(seen) == 2
+    assert stopped.message == "The callback stopped the search."
+    assert stopped.fun <= min(seen)
+
+
+def test_regions_without_values():
+    """A logarithm that is not defined on half of the domain, and a minimum near its edge."""
+
+    def function(x):
+        return jnp.sum((x - 0.1) ** 2) - jnp.log(x[0]) * 0.01
+
+    found = iso.minimize(function, bounds=[(-3.0, 3.0)] * 2, max_evaluations=30_000)
+    assert np.isfinite(found.fun)
+    # Where the derivative 2 (x - 0.1) - 0.01 / x is zero.
+    assert found.x[0] == pytest.approx(0.05 + np.sqrt(0.05**2 + 0.005), abs=2e-3)
+    assert found.x[1] == pytest.approx(0.1, abs=2e-3)
+
+
+def test_a_start_without_bounds_and_the_same_result_for_the_same_seed():
+    first, second = (
+        iso.minimize(lambda x: jnp.sum((x - 3.0) ** 2), jnp.zeros(2), max_evaluations=10_000, seed=1) for _ in range(2)
+    )
+    np.testing.assert_allclose(first.x, 3.0, atol=1e-3)
+    np.testing.assert_array_equal(first.x, second.x)
+    assert first.nfev == second.nfev
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "`x0` must be given where there are no bounds"),
+        ({"bounds": [(1.0, 0.0)]}, "`bounds` must be"),
+        ({"bounds": [(0.0, np.inf)]}, "`bounds` must be"),
+        ({"bounds": [(0.0, 1.0)], "x0": [2.0]}, "`x0` must be 1 numbers within the bounds"),
+        ({"x0": [0.0], "scale": 0.0}, "`scale` must be"),
+        ({"x0": [0.0], "max_evaluations": 0}, "`max_evaluations` must be"),
+    ],
+)
+def test_refusals(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        iso.minimize(lambda x: jnp.sum(x**2), **arguments)
+
+
+def test_a_function_that_is_finite_nowhere_is_refused():
+    with pytest.raises(ValueError, match="`fun` must be finite somewhere"):
+        iso.minimize(lambda x: jnp.sum(x) * jnp.nan, bounds=[(0.0, 1.0)])

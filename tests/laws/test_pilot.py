@@ -1,0 +1,66 @@
+"""Partitions from a pilot: where energies are, with a first bin that is reached and bins wider than the noise."""
+
+import jax.numpy as jnp
+import numpy as np
+
+import isotherm as iso
+from isotherm.contour import Partition, Pilot
+from isotherm.targets import csgld_mixture
+
+NORMAL = iso.from_energy(lambda x: 0.5 * jnp.sum(x**2))
+
+
+def partition_of(run):
+    stored = run.config["sampler"]["coupling"]["partition"]
+    return Partition(stored["low"], stored["width"], stored["num_bins"])
+
+
+def test_a_pilot_finds_the_energies_and_the_noise():
+    noisy = iso.with_noise(NORMAL, energy_scale=0.4, gradient_scale=0.4)
+    run = iso.sample(noisy, iso.icsgld(0.02, partition="auto"), num_steps=20_000, num_chains=4, init=jnp.zeros(2))
+    partition = partition_of(run)
+    assert run.config["sampler"]["coupling"]["noise"] == np.clip(run.config["sampler"]["coupling"]["noise"], 0.3, 0.5)
+    assert partition.width >= 0.3
+    bins = np.asarray(partition.index(jnp.asarray(run.energies)))
+    assert np.mean(bins == 0) > 0.02
+    assert np.mean(bins == partition.num_bins - 1) < 0.1
+
+
+def test_a_run_with_a_pilot_is_right():
+    sampler = iso.csgld(0.05, partition="auto")
+    settings = {"num_steps": 300_000, "num_runs": 8, "thinning": 20, "burn_in": 30_000}
+    run = iso.sample(NORMAL, sampler, init=jnp.zeros(2), **settings)
+    assert abs(float(run.expectation(lambda x: jnp.mean(x**2))) - 1) < 0.05
+    assert run.effective_sample_size() < 0.9 * run.log_weights.size  # Something was flattened.
+
+
+def test_a_pilot_checks_a_given_partition():
+    target = csgld_mixture()
+    given = Partition(2.0, 1.0, 50)
+    run = iso.sample(target.potential, iso.csgld(0.1, partition=Pilot(200, given)), num_steps=100, init=target.init)
+    assert partition_of(run) == given
+
+
+def test_a_resumed_run_has_the_partition_of_its_pilot(tmp_path):
+    sampler = iso.csgld(0.05, partition="auto")
+    whole = iso.sample(NORMAL, sampler, num_steps=400, init=jnp.zeros(2))
+    iso.sample(NORMAL, sampler, num_steps=300, init=jnp.zeros(2), out=tmp_path / "run")
+    longer = iso.resume(tmp_path / "run", NORMAL, sampler, num_steps=400)
+    assert partition_of(longer) == partition_of(whole)
+    np.testing.assert_array_equal(np.asarray(longer.draws), whole.draws)
+    np.testing.assert_array_equal(np.asarray(longer.log_weights), whole.log_weights)
+
+
+def test_summaries_warn():
+    low = iso.sample(NORMAL, iso.csgld(0.05, partition=(-9.0, 3.0, 40)), num_steps=20_000, init=jnp.zeros(2))
+    assert "multiplier sat at its bound" in str(low.summary())
+    high = iso.sample(NORMAL, iso.csgld(0.05, partition=(0.01, 0.3, 9)), num_steps=5_000, init=jnp.zeros(2))
+    assert "open top bin" in str(high.summary())
+    noisy = iso.with_noise(NORMAL, energy_scale=3.0)
+    loud = iso.sample(noisy, iso.csgld(0.05, partition="auto", zeta=1.0), num_steps=20_000, init=jnp.zeros(2))
+    assert "Energy noise times the slope" in str(loud.summary())
+    fine = iso.sample(NORMAL, iso.csgld(0.05, partition=(0.3, 9.0, 20)), num_steps=20_000, init=jnp.zeros(2))
+    for words in ("multiplier sat", "open top bin", "Energy noise", "A few draws"):
+        assert words not in str(fine.summary())
+    few = fine.reweighted(0.05)
+    assert "A few draws carry the weight" in str(few.summary())
