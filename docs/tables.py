@@ -24,6 +24,9 @@ SHOWN = {
     "mixture-resgld": ("swap rate",),
     "round-trips": ("round trip, P = 16, r = 0.6",),
     "modes25-deo": ("round trips / 1000",),
+    "mixture-csgld": ("energy barrier",),
+    "ten-functions": ("thousands of iterations",),
+    "interaction": ("ratio of variances",),
 }
 
 
@@ -41,6 +44,17 @@ def experiments_table() -> str:
             if row["metric"] in metrics and row["thesis"] is not None:
                 lines.append(f"| `{name}` | {_cells(row)} |")
     return "\n".join(lines)
+
+
+def minimize_table() -> str:
+    """`iso.minimize` beside SciPy on the ten functions."""
+    cells: dict[str, dict[str, str]] = {}
+    for row in records()["ten-functions"]["rows"]:
+        name, _, method = row["method"].partition(", ")
+        if method in ("minimize", "dual_annealing"):
+            number = f"{row['ours']:.0%}" if row["metric"] == "success" else f"{row['ours']:.0f}"
+            cells.setdefault(name, {})[f"`{method}`, {row['metric']}"] = number
+    return _markdown("function", cells)
 
 
 def experiments_page() -> str:
@@ -82,7 +96,7 @@ def _short(number: float) -> str:
     return f"{number / 1e6:.2f} M" if number >= 1e6 else f"{number:.3g}"
 
 
-TABLES = {"demo": demo_table, "experiments": experiments_table, "bench": bench_table}
+TABLES = {"demo": demo_table, "experiments": experiments_table, "minimize": minimize_table, "bench": bench_table}
 
 
 def rendered(text: str) -> str:

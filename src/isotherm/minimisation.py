@@ -35,7 +35,7 @@ def minimize(
     scale: float = 1.0,
     target: float = -np.inf,
     max_evaluations: int = 100_000,
-    patience: int = 3_000,
+    patience: int | None = None,
     num_starts: int = 16,
     callback: Callable[[OptimizeResult], Any] | None = None,
     seed: int = 0,
@@ -49,7 +49,8 @@ def minimize(
         scale: how far from `x0` to start, where there are no bounds.
         target: stop once a value is at most this.
         max_evaluations: of the function, with or without its gradient.
-        patience: iterations without improvement after which the search ends.
+        patience: iterations without improvement after which the search ends; None is 3000 where there is no target, and no limit
+            where there is one.
         num_starts: chains.
         callback: called with the best so far, as a result, a few times a second at most; True stops the search.
         seed: of all randomness.
@@ -66,6 +67,8 @@ def minimize(
     """
     check_integer("max_evaluations", max_evaluations, 1, "Give a budget.")
     check_integer("num_starts", num_starts, 1, "Give a number of chains.")
+    if patience is None:
+        patience = 3_000 if target == -np.inf else max_evaluations
     check_integer("patience", patience, 1, "Give a number of iterations.")
     space = _space(x0, bounds, scale)
     search = _Search(fun, space, target, max_evaluations, patience, callback)

@@ -258,7 +258,7 @@ def test_kept_sums_give_the_weights_of_a_sum_over_all_bins(slopes, is_shared):
     wide = Contour(partition, 0.75, 0.2, "theta", is_shared, slopes, (-1.0, 2.0))
     update, upkeep, weigh = jax.jit(wide.update), jax.jit(wide.upkeep), jax.jit(wide.log_weights)
     state, one, rng = wide.init(4), jnp.ones(()), np.random.default_rng(0)
-    num_bounded = 0
+    num_bounded, slow = 0, jnp.zeros(4)
     for k in range(300):
         centre = rng.uniform(-0.1, 3.2)
         energies = jnp.asarray(centre + 0.01 * rng.integers(-1, 2, size=4), jnp.float32)
@@ -275,6 +275,7 @@ def test_kept_sums_give_the_weights_of_a_sum_over_all_bins(slopes, is_shared):
         assert is_used == (50 <= k < 200 or k >= 250)
         num_bounded = int(np.sum(state.counts[0]))
     assert num_bounded > 50
+    assert state.sums is not None
     broken = state._replace(sums=state.sums._replace(blocks=1.1 * state.sums.blocks))
     assert np.max(np.abs(weigh(broken) - slow)) > 1e-3
 
@@ -312,9 +313,7 @@ def test_contours_of_a_control_variate():
     """The posterior of a location: energies of half the data have a noise of 20, and of 0.2 with a fresh control variate."""
     rng = np.random.default_rng(0)
     data = jnp.asarray(rng.normal(size=(1_000, 1)).astype(np.float32))
-    potential = iso.from_likelihood(
-        lambda x, rows: -0.5 * jnp.sum((rows - x) ** 2, axis=1), None, data, batch_size=500
-    )
+    potential = iso.from_likelihood(lambda x, rows: -0.5 * jnp.sum((rows - x) ** 2, axis=1), None, data, batch_size=500)
     estimator = iso.estimators.ControlVariate(refresh_every=2)
     sampler = iso.icsgld(1e-5, partition="auto", estimator=estimator)
     settings: dict[str, Any] = {"num_steps": 8_000, "num_runs": 16, "thinning": 10, "burn_in": 2_000}

@@ -1,5 +1,7 @@
 """Estimates in the energy against closed forms, and standard errors against what repeats show."""
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -19,7 +21,7 @@ def energy(x):
 def run():
     """A standard normal in three dimensions, by a contour sampler with exact energies."""
     sampler = iso.csgld(0.02, partition=Partition(0.5, 0.5, 30))
-    settings = {"num_steps": 400_000, "num_runs": 8, "thinning": 20, "burn_in": 20_000}
+    settings: dict[str, Any] = {"num_steps": 400_000, "num_runs": 8, "thinning": 20, "burn_in": 20_000}
     return iso.sample(energy, sampler, init=jnp.zeros(DIMENSION), **settings)
 
 

@@ -1,5 +1,7 @@
 """Partitions from a pilot: where energies are, with a first bin that is reached and bins wider than the noise."""
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 
@@ -28,7 +30,7 @@ def test_a_pilot_finds_the_energies_and_the_noise():
 
 def test_a_run_with_a_pilot_is_right():
     sampler = iso.csgld(0.05, partition="auto")
-    settings = {"num_steps": 300_000, "num_runs": 8, "thinning": 20, "burn_in": 30_000}
+    settings: dict[str, Any] = {"num_steps": 300_000, "num_runs": 8, "thinning": 20, "burn_in": 30_000}
     run = iso.sample(NORMAL, sampler, init=jnp.zeros(2), **settings)
     assert abs(float(run.expectation(lambda x: jnp.mean(x**2))) - 1) < 0.05
     assert run.effective_sample_size() < 0.9 * run.log_weights.size  # Something was flattened.

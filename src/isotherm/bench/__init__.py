@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from isotherm.bench.contour import csgld_rows, icsgld_rows
-from isotherm.bench.coupling import swap_rows
+from isotherm.bench.coupling import contour_rows, swap_rows
 from isotherm.bench.network import overhead_rows
 from isotherm.bench.tempering import exchange_rows
 from isotherm.bench.timing import Measurement
@@ -24,7 +24,7 @@ def run_bench(peers: bool, out: pathlib.Path | None, console: Console) -> list[M
         if importlib.util.find_spec(module) is None:
             refuse("peers", "used where they are installed", f"no {name}", 'Run: pip install "isotherm[peers]"')
     console.print("Measuring; a few minutes ..." if peers else "Measuring; a minute or two ...", highlight=False)
-    rows = overhead_rows() + swap_rows()
+    rows = overhead_rows() + swap_rows() + contour_rows()
     if peers:
         rows += sgld_rows(1, 5_000_000) + sgld_rows(16, 1_000_000) + exchange_rows(1) + exchange_rows(10)
         rows += csgld_rows(512, 2_000_000, 200_000) + csgld_rows(100_000, 1_000_000, 5_000) + icsgld_rows()

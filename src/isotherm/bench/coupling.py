@@ -1,4 +1,4 @@
-"""What swaps cost: replicas of a network that exchange rungs, beside the same number that do not."""
+"""What couplings cost: networks that exchange rungs, or learn contours, beside the same number that do not."""
 
 import functools
 from typing import Any
@@ -9,8 +9,9 @@ import numpy as np
 
 from isotherm.bench.network import init_weights, log_likelihood, log_prior, make_data
 from isotherm.bench.timing import Measurement, rates
+from isotherm.contour import Partition
 from isotherm.potentials import Potential, from_likelihood
-from isotherm.samplers import naive_resgld, sgld
+from isotherm.samplers import icsgld, naive_resgld, sgld
 from isotherm.sampling import Sampler, sample
 
 _SIZES = (64, 963, 963, 10)
@@ -32,6 +33,21 @@ def swap_rows(num_steps: int = 20) -> list[Measurement]:
     size = sum(leaf.size for leaf in jax.tree.leaves(start))
     work = f"Exchange, {_NUM_REPLICAS} perceptrons of {size} weights, batch {_BATCH}, steps/s"
     return [Measurement(work, "no exchange", with_swaps, without)]
+
+
+def contour_rows(num_steps: int = 500) -> list[Measurement]:
+    """Steps per second of four interacting contour chains of a network, beside independent chains of the same kernel."""
+    start = init_weights(jax.random.key(0))
+    potential = from_likelihood(log_likelihood, log_prior, make_data(), batch_size=256)
+    settings = {"num_steps": num_steps, "thinning": num_steps, "init": start, "progress": False}
+    settings |= {"collect": lambda weights: jnp.sum(weights[0][1]), "num_chains": 4}
+    samplers = icsgld(_STEP_SIZE, partition=Partition(1e4, 10.0, 10_000)), sgld(step_size=_STEP_SIZE)
+    mine, independent = rates(
+        num_steps, *(functools.partial(_energies, potential, sampler, settings) for sampler in samplers), repeats=9
+    )
+    size = sum(leaf.size for leaf in jax.tree.leaves(start))
+    work = f"ICSGLD, 4 perceptrons of {size} weights, batch 256, 10000 bins, steps/s"
+    return [Measurement(work, "no contours", mine, independent)]
 
 
 def _energies(potential: Potential, sampler: Sampler, settings: dict[str, Any]) -> Any:

@@ -100,11 +100,10 @@ def _ratio(alone: np.ndarray, together: np.ndarray) -> tuple[float, float]:
         return np.linalg.norm(np.cov(values, rowvar=False))
 
     count = len(alone)
-    draws = [
-        norm(alone[rng.integers(count, size=count)]) / norm(together[rng.integers(count, size=count)])
-        for _ in range(200)
-    ]
-    return float(norm(alone) / norm(together)), float(np.std(draws))
+    chosen = rng.integers(count, size=(200, 2, count))
+    pairs = [(norm(alone[first]), norm(together[second])) for first, second in chosen]
+    draws = [above / below for above, below in pairs if below > 0]
+    return float(norm(alone) / norm(together)), float(np.std(draws)) if len(draws) > 1 else 0.0
 
 
 def _draw(ratios: dict[float, list[tuple[int, float, float]]]) -> Any:
