@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,14 +12,17 @@ from jax import Array
 from isotherm.contour.integral import Sums, init_sums, integrate, update_sums
 from isotherm.contour.multiplier import Multiplier
 from isotherm.contour.partition import Partition, Pilot
+from isotherm.contour.start import starting_masses
+from isotherm.contour.state import ContourState
 from isotherm.contour.weights import (
     FLOOR,
     LOWEST_LOG_SCALE,
+    Logs,
     Weights,
     add,
+    around,
     fold_scale,
     init_weights,
-    prefix_sums,
     read,
 )
 from isotherm.coupling import Coupling, Readings
@@ -31,45 +34,6 @@ FIELDS = ("psi", "theta^zeta", "theta", "cumulative")
 DEFAULT_GAIN = PolynomialGain(1.0, 0.6, 100.0)
 # Sums for the weights are kept up in every iteration where there are this many bins to a chain; else made anew for every draw.
 _BINS_TO_TRACK = 64
-
-
-class _Logs(NamedTuple):
-    """Log theta, before the scale, below, at and above bins, each of shape (P,)."""
-
-    below: Array
-    here: Array
-    above: Array
-
-    @property
-    def steps(self) -> tuple[Array, Array]:
-        """Up to the bins, and up from them."""
-        return self.here - self.below, self.above - self.here
-
-
-class ContourState(NamedTuple):
-    """What is learnt of the bins, for G groups of P chains.
-
-    Attributes:
-        weights: theta of this iteration once `bins` and `masses` are added.
-        energies: of the last iteration, shape (P,).
-        temperature: of the last iteration.
-        bins: where its chains hit, shape (P,).
-        masses: what they add there, shape (P,). Added first in an iteration, and read after: XLA then copies no histogram.
-        counts: iterations in which a chain's multiplier was at its bound, was negative, and its energy in the top bin.
-        anchor: a heavy bin, shape (G,), from whose edge weights are integrated where psi is bounded.
-        sums: from which weights are found where psi is bounded; None where they are not kept.
-        logs: of theta around `bins`, before `masses`; None without `sums`.
-    """
-
-    weights: Weights
-    energies: Array
-    temperature: Array
-    bins: Array
-    masses: Array
-    counts: tuple[Array, ...]
-    anchor: Array
-    sums: Sums | None
-    logs: _Logs | None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -136,7 +100,7 @@ class Contour(Coupling):
         check_integer("warm_up", self.warm_up, 0, "Give a number of iterations.")
         check_real("offset", self.offset, "Give an energy.")
         if isinstance(self.partition, Partition):
-            self._start()
+            starting_masses(self.start, self.bins.num_bins, self.is_cumulative)
         _ = self._fold_every
 
     @property
@@ -168,13 +132,14 @@ class Contour(Coupling):
 
     def init(self, num_chains: int) -> ContourState:
         groups = 1 if self.is_shared else num_chains
-        masses = jnp.broadcast_to(jnp.asarray(self._start(), jnp.result_type(float)), (groups, self.bins.num_bins))
+        start = starting_masses(self.start, self.bins.num_bins, self.is_cumulative)
+        masses = jnp.broadcast_to(jnp.asarray(start, jnp.result_type(float)), (groups, len(start)))
         weights, bins = init_weights(masses, self.is_cumulative), jnp.zeros(num_chains, jnp.int32)
         nothing = jnp.zeros(num_chains, masses.dtype)
         is_many = self.bins.num_bins >= _BINS_TO_TRACK * num_chains
         is_tracked = is_many and self.bounds is not None and not self.is_cumulative
         sums = init_sums(self.multiplier, masses, jnp.zeros((), masses.dtype)) if is_tracked else None
-        logs = self._logs(weights, self._groups(num_chains), bins) if is_tracked else None
+        logs = around(weights, self._groups(num_chains), bins, False) if is_tracked else None
         counts = tuple(jnp.zeros(num_chains, jnp.int32) for _ in range(3))
         return ContourState(
             weights, nothing, jnp.ones((), masses.dtype), bins, nothing, counts, self._anchor(weights), sums, logs
@@ -189,7 +154,7 @@ class Contour(Coupling):
             sums = update_sums(self.multiplier, sums, group, state.bins, state.logs.steps, after.steps, self.is_shared)
         energies = self._energies(readings)
         bins = self.bins.index(energies)
-        logs = self._logs(weights, group, bins)
+        logs = around(weights, group, bins, self.is_cumulative)
         slope = self.multiplier.slope(logs.steps[int(self.multiplier.is_forward)], bins)
         psi = self.multiplier.free(slope, readings.temperature)
         bounded = jnp.where(readings.iteration < self.warm_up, 1.0, self.multiplier.bounded(psi))
@@ -222,12 +187,12 @@ class Contour(Coupling):
         sums, logs = state.sums, state.logs
         if sums is not None:
             sums = init_sums(self.multiplier, weights.levels[0], state.temperature)
-            logs = self._logs(weights, group, state.bins)
+            logs = around(weights, group, state.bins, False)
         return state._replace(weights=weights, masses=masses, anchor=self._anchor(weights), sums=sums, logs=logs)
 
     def log_weights(self, state: ContourState) -> Array:
         bins, group, scale = state.bins, self._groups(len(state.bins)), state.weights.scale
-        logs = self._logs(state.weights, group, bins)
+        logs = around(state.weights, group, bins, self.is_cumulative)
         if self.bounds is None:
             slope = self.multiplier.slope(logs.steps[int(self.multiplier.is_forward)], bins)
             found = at_anchor = self.zeta * self._log_psi(scale, bins, state.energies, logs, slope)
@@ -272,26 +237,14 @@ class Contour(Coupling):
     def _groups(self, num_chains: int) -> Array:
         return jnp.zeros(num_chains, jnp.int32) if self.is_shared else jnp.arange(num_chains, dtype=jnp.int32)
 
-    def _logs(self, weights: Weights, group: Array, bins: Array) -> _Logs:
-        """Log theta, before the scale, below, at and above `bins`. Ends are repeated."""
-        if self.is_cumulative:
-            below = prefix_sums(weights, group, bins)
-            here = below + read(weights, group, bins)
-            values = [below, here, here]
-        else:
-            last = self.bins.num_bins - 1
-            places = jnp.maximum(bins - 1, 0), bins, jnp.minimum(bins + 1, last)
-            values = [read(weights, group, place) for place in places]
-        return _Logs(*(jnp.log(jnp.maximum(value, FLOOR)) for value in values))
-
-    def _after(self, before: _Logs, bins: Array, weights: Weights, group: Array) -> _Logs:
+    def _after(self, before: Logs, bins: Array, weights: Weights, group: Array) -> Logs:
         """Log theta around the bins of the last iteration, once its masses are added."""
         if self.is_shared and len(bins) > 1:
-            return self._logs(weights, group, bins)
+            return around(weights, group, bins, False)
         here = jnp.maximum(read(weights, group, bins), FLOOR)
         return before._replace(here=jnp.log(here))
 
-    def _strength(self, scale: Array, bins: Array, energies: Array, logs: _Logs, slope: Array) -> Array:
+    def _strength(self, scale: Array, bins: Array, energies: Array, logs: Logs, slope: Array) -> Array:
         """How strongly each chain pulls theta towards its bin: f."""
         if self.field in ("theta", "cumulative"):
             return scale * jnp.exp(logs.here)
@@ -299,7 +252,7 @@ class Contour(Coupling):
             return jnp.exp(self.zeta * (jnp.log(scale) + logs.here))
         return jnp.exp(self.zeta * jnp.minimum(self._log_psi(scale, bins, energies, logs, slope), 0.0))
 
-    def _log_psi(self, scale: Array, bins: Array, energies: Array, logs: _Logs, slope: Array) -> Array:
+    def _log_psi(self, scale: Array, bins: Array, energies: Array, logs: Logs, slope: Array) -> Array:
         """Log Psi, without bounds. In the open bins it is that of the nearest edge."""
         first = int(self.multiplier.is_forward)
         at_left = jnp.where(bins == 0, logs[first + 1], logs[first])
@@ -323,22 +276,6 @@ class Contour(Coupling):
         shift = int(self.multiplier.is_forward)
         ends = weights.levels[0][:, shift : self.bins.num_bins - 1 + shift]
         return jnp.argmax(ends, axis=1).astype(jnp.int32) + shift
-
-    def _start(self) -> np.ndarray:
-        """The masses of the bins at the start, shape (m,)."""
-        number = self.bins.num_bins
-        if isinstance(self.start, str):
-            check_choice("start", self.start, ("uniform", "decreasing", "flat"))
-            if self.start == "flat":
-                return (
-                    np.concatenate([[0.1], np.zeros(number - 1)]) if self.is_cumulative else np.full(number, 1 / number)
-                )
-            falling = np.arange(number, 0, -1.0)
-            return falling / falling.sum() if self.start == "decreasing" else np.full(number, 1 / number)
-        values = np.asarray(self.start, float)
-        if values.shape != (number,) or not np.all(values > 0) or not np.all(np.isfinite(values)):
-            refuse("start", f"{number} positive numbers", f"{values.shape}", "Give a value for every bin.")
-        return np.diff(values, prepend=0.0) if self.is_cumulative else values
 
     @functools.cached_property
     def _fold_every(self) -> int:

@@ -37,6 +37,19 @@ class Weights(NamedTuple):
         return self.scale[:, None] * self.levels[0]
 
 
+class Logs(NamedTuple):
+    """Log theta, before the scale, below, at and above bins, each of shape (P,). Ends are repeated."""
+
+    below: Array
+    here: Array
+    above: Array
+
+    @property
+    def steps(self) -> tuple[Array, Array]:
+        """Up to the bins, and up from them."""
+        return self.here - self.below, self.above - self.here
+
+
 def init_weights(masses: Array, has_sums: bool) -> Weights:
     """Weights equal to `masses`, of shape (G, m)."""
     levels = [jnp.maximum(_UNIT * jnp.asarray(masses), FLOOR)]
@@ -54,6 +67,19 @@ def add(weights: Weights, group: Array, index: Array, masses: Array) -> Weights:
         levels.append(add_at(level, group, index, masses.astype(level.dtype)))
         index = lax.div(index, _BRANCHES)
     return weights._replace(levels=tuple(levels))
+
+
+def around(weights: Weights, group: Array, bins: Array, is_cumulative: bool) -> Logs:
+    """Log theta around bins."""
+    if is_cumulative:
+        below = prefix_sums(weights, group, bins)
+        here = below + read(weights, group, bins)
+        values = [below, here, here]
+    else:
+        last = weights.levels[0].shape[1] - 1
+        places = jnp.maximum(bins - 1, 0), bins, jnp.minimum(bins + 1, last)
+        values = [read(weights, group, place) for place in places]
+    return Logs(*(jnp.log(jnp.maximum(value, FLOOR)) for value in values))
 
 
 def read(weights: Weights, group: Array, index: Array) -> Array:
