@@ -46,17 +46,21 @@ def build_sampler(method: str, options: dict[str, Any]) -> Sampler:
 
 
 def parse_options(pairs: tuple[str, ...]) -> dict[str, Any]:
-    """Options from `NAME=VALUE` pairs; values are Python literals such as 0.1, None or (-2.5, 2.5)."""
+    """Options from `NAME=VALUE` pairs; values are words, or Python literals such as 0.1, None or (-2.5, 2.5)."""
     options: dict[str, Any] = {}
     for pair in pairs:
         name, separator, text = pair.partition("=")
         if not separator:
             refuse("--set", "of the form NAME=VALUE", repr(pair), "Write --set cycle_length=1000, say.")
         try:
-            options[name] = ast.literal_eval(text)
+            is_word = text.isidentifier() and text not in ("None", "True", "False")
+            options[name] = text if is_word else ast.literal_eval(text)
         except (ValueError, SyntaxError):
             refuse(
-                f"--set {name}", "a literal such as 0.1 or (-2.5, 2.5)", repr(text), "Expressions are not evaluated."
+                f"--set {name}",
+                "a word, or a literal such as 0.1 or (-2.5, 2.5)",
+                repr(text),
+                "Expressions are not evaluated.",
             )
     return options
 

@@ -110,7 +110,7 @@ def test_wrong_options_are_refused(user_file, tmp_path, capsys):
             "`--set colour` must be an option of sgld; got 'colour'. It takes: step_size, temperature, box.",
         ),
         ({"set": "box"}, "`--set` must be of the form NAME=VALUE"),
-        ({"set": "box=__import__('os')"}, "`--set box` must be a literal"),
+        ({"set": "box=__import__('os')"}, "`--set box` must be a word, or a literal"),
         ({"method": "cycsgld"}, "`method` must be given cycle_length; got cycsgld. Add --set cycle_length=VALUE."),
         ({"method": "svgd"}, "`spread` must be above 0 for a method of many particles"),
         ({"step-size": "-1"}, "`step_size` must be a finite real number above 0"),

@@ -46,6 +46,10 @@ CASES = {
         ),
         r"`partition` must be where energies are; got \(10000, 10007\), never entered. The pilot saw energies from",
     ),
+    "start without a pilot": (
+        lambda: iso.csgld(0.1, partition=GOOD, start="pilot"),
+        r"`start` must be of a pilot only where there is one",
+    ),
     "pilot": (lambda: Pilot(5), r"`num_steps` must be an integer of at least 100; got 5"),
     "unsettled": (
         lambda: iso.csgld(0.1, partition="auto").init(lambda x: jnp.sum(x**2), jnp.zeros(2)),

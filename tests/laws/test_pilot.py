@@ -36,6 +36,16 @@ def test_a_run_with_a_pilot_is_right():
     assert run.effective_sample_size() < 0.9 * run.log_weights.size  # Something was flattened.
 
 
+def test_theta_may_start_from_the_pilot():
+    run = iso.sample(NORMAL, iso.csgld(0.05, partition="auto", start="pilot"), num_steps=100, init=jnp.zeros(2))
+    start = np.asarray(run.config["sampler"]["coupling"]["start"])
+    assert start.sum() == np.clip(start.sum(), 0.999, 1.001)
+    # Energies in the plane are exponential; the first bin holds about a tenth of the later ones.
+    edges = partition_of(run).edges
+    expected = np.diff(1 - np.exp(-np.concatenate([[0.0], edges, [np.inf]])))
+    assert 0.5 * np.abs(start - expected).sum() < 0.3
+
+
 def test_a_pilot_checks_a_given_partition():
     target = csgld_mixture()
     given = Partition(2.0, 1.0, 50)

@@ -12,7 +12,7 @@ from jax import Array
 from isotherm.contour.integral import Sums, init_sums, integrate, update_sums
 from isotherm.contour.multiplier import Multiplier
 from isotherm.contour.partition import Partition, Pilot
-from isotherm.contour.start import starting_masses
+from isotherm.contour.start import masses_of, starting_masses
 from isotherm.contour.state import ContourState
 from isotherm.contour.weights import (
     FLOOR,
@@ -57,7 +57,8 @@ class Contour(Coupling):
         is_shared: whether the chains of a run learn one theta together, or each its own.
         slopes: "backward" as above, or "forward", (log theta(J + 1) - log theta(J)) / width.
         bounds: of psi; None leaves it free.
-        start: theta at the start: "uniform", "decreasing", "flat" (for a cumulative field: 0.1 everywhere), or its m values.
+        start: theta at the start: "uniform", "decreasing", "flat" (for a cumulative field 0.1 everywhere), "pilot" (a histogram),
+            or its m values.
         is_frozen: whether theta stays as it starts.
         warm_up: iterations of the plain sampler before anything is learnt.
         include_prior: whether the energies hold the prior.
@@ -111,7 +112,11 @@ class Contour(Coupling):
         if isinstance(self.partition, Partition):
             return self
         bins = self.partition.settle(cold - self.offset, hot - self.offset, noise)
-        return dataclasses.replace(self, partition=bins, noise=noise)
+        start = self.start
+        if start == "pilot":
+            met = np.asarray(bins.index(jnp.asarray(cold - self.offset)))
+            start = masses_of(met, bins.num_bins, self.is_cumulative)
+        return dataclasses.replace(self, partition=bins, noise=noise, start=start)
 
     @property
     def bins(self) -> Partition:
