@@ -43,7 +43,7 @@ def contour_rows(num_steps: int = 500) -> list[Measurement]:
     settings |= {"collect": lambda weights: jnp.sum(weights[0][1]), "num_chains": 4}
     samplers = icsgld(_STEP_SIZE, partition=Partition(1e4, 10.0, 10_000)), sgld(step_size=_STEP_SIZE)
     mine, independent = rates(
-        num_steps, *(functools.partial(_energies, potential, sampler, settings) for sampler in samplers), repeats=9
+        num_steps, *(functools.partial(_energies, potential, sampler, settings) for sampler in samplers), repeats=15
     )
     size = sum(leaf.size for leaf in jax.tree.leaves(start))
     work = f"ICSGLD, 4 perceptrons of {size} weights, batch 256, 10000 bins, steps/s"

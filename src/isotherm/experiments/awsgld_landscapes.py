@@ -125,5 +125,6 @@ def _draw(grid: np.ndarray, surfaces: dict[str, np.ndarray]) -> Any:
         axis.plot_surface(
             grid[::4, ::4, 0], grid[::4, ::4, 1], (surface - surface.min())[::4, ::4], cmap="viridis", linewidth=0
         )
+        axis.set_zlim(0.0, np.ptp(surfaces["U"]))
         axis.set_title({"U": "U", "weighted": "-log of the weighted density"}.get(name, name))
     return figure
