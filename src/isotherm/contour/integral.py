@@ -13,7 +13,7 @@ from jax import Array, lax
 from jax.custom_batching import custom_vmap
 
 from isotherm.contour.multiplier import Multiplier
-from isotherm.contour.weights import FLOOR, add_at
+from isotherm.contour.weights import FLOOR, add_at, quotient
 
 
 class Sums(NamedTuple):
@@ -63,7 +63,7 @@ def update_sums(
         if is_shared and len(bins) > 1:
             # Chains that met in one bin, or in two neighbours, report the same change.
             change /= sum(jnp.sum(pairs[:, None] == bins + other, axis=1) for other in range(2))
-        blocks = add_at(blocks, group, lax.div(jnp.clip(sloped, 0, last), length), change.astype(blocks.dtype))
+        blocks = add_at(blocks, group, quotient(jnp.clip(sloped, 0, last), length), change.astype(blocks.dtype))
     return sums._replace(blocks=blocks)
 
 

@@ -65,7 +65,7 @@ def add(weights: Weights, group: Array, index: Array, masses: Array) -> Weights:
     levels = []
     for level in weights.levels:
         levels.append(add_at(level, group, index, masses.astype(level.dtype)))
-        index = lax.div(index, _BRANCHES)
+        index = quotient(index, _BRANCHES)
     return weights._replace(levels=tuple(levels))
 
 
@@ -129,16 +129,21 @@ def prefix_sums(weights: Weights, group: Array, index: Array) -> Array:
         total = jnp.zeros((), weights.scale.dtype)
         node = index
         for level in weights.levels:
-            first = lax.div(node, _BRANCHES) * _BRANCHES
+            first = quotient(node, _BRANCHES) * _BRANCHES
             length = min(_BRANCHES, level.shape[1])
             start = jnp.minimum(first, level.shape[1] - length)
             siblings = lax.dynamic_slice(level, (group, start), (1, length))[0]
             places = start + jnp.arange(length)
             total += jnp.sum(jnp.where((places >= first) & (places < node), siblings, 0.0))
-            node = lax.div(node, _BRANCHES)
+            node = quotient(node, _BRANCHES)
         return total
 
     return jax.vmap(one)(group, index)
+
+
+def quotient(index: Array, length: int) -> Array:
+    """Index // length for indices that are not negative, in one operation and in their own type."""
+    return lax.div(index, jnp.asarray(length, index.dtype))
 
 
 def fold_scale(weights: Weights) -> Weights:
