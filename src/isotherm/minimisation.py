@@ -52,7 +52,7 @@ def minimize(
         patience: iterations without improvement after which the search ends; None is 3000 where there is no target, and no limit
             where there is one.
         num_starts: chains.
-        callback: called with the best so far, as a result, a few times a second at most; True stops the search.
+        callback: called with the best so far, as a result, every 250 iterations; True stops the search.
         seed: of all randomness.
 
     Returns:

@@ -197,8 +197,8 @@ class Contour(Coupling):
 
     def log_weights(self, state: ContourState) -> Array:
         bins, group, scale = state.bins, self._groups(len(state.bins)), state.weights.scale
-        logs = around(state.weights, group, bins, self.is_cumulative)
         if self.bounds is None:
+            logs = around(state.weights, group, bins, self.is_cumulative)
             slope = self.multiplier.slope(logs.steps[int(self.multiplier.is_forward)], bins)
             found = at_anchor = self.zeta * self._log_psi(scale, bins, state.energies, logs, slope)
         else:

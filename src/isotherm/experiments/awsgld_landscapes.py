@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from isotherm.contour import Partition
+from isotherm.experiments.flattening import log_psi
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
 from isotherm.potentials import from_energy
@@ -105,7 +106,7 @@ def _log_cdf(energies: np.ndarray, partition: Partition, config: Config) -> np.n
     mass = np.exp(-(energies - energies.min()) / config.temperature)
     masses = np.bincount(bins.reshape(-1), mass.reshape(-1), minlength=partition.num_bins)
     theta = (np.cumsum(masses) / masses.sum()) ** (1.0 / config.zeta)
-    return np.interp(energies, partition.edges, np.log(theta[:-1]))
+    return log_psi(energies, theta, partition)
 
 
 def _deepest(surface: np.ndarray) -> float:

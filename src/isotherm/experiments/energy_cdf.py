@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from isotherm.contour import Partition
-from isotherm.experiments.flattening import bin_masses
+from isotherm.experiments.flattening import bin_masses, energies_on_grid
 from isotherm.experiments.pictures import panels
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
@@ -62,23 +62,14 @@ def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
     ):
         name = f"{'mixture' if target is not normal else 'normal'}, zeta = {zeta:g}"
         say(name)
-        partition = Partition(_lowest(target) + config.width, config.width, config.num_bins)
+        lowest = float(energies_on_grid(target).min())
+        partition = Partition(lowest + config.width, config.width, config.num_bins)
         weighted = _sample(target, _sampler(config, partition, zeta), config, seed)
         plain = _sample(target, sgld(step_size=config.step_size), config, seed)
         truth = np.cumsum(bin_masses(target, partition))
         rows += _rows(name, weighted, plain, truth, partition, zeta)
         _draw(axis, name, weighted, plain, truth, partition, zeta)
     return Outcome(rows, {"energy-cdf": figure})
-
-
-def _lowest(target: Target) -> float:
-    """The lowest energy, by quadrature."""
-    return float(min(float(target.energy(jnp.asarray(mode))) for mode in _fine_points(target)))
-
-
-def _fine_points(target: Target) -> np.ndarray:
-    best = np.argmax(target.truth.probabilities)
-    return np.asarray(target.truth.points)[best : best + 1]
 
 
 def _sampler(config: Config, partition: Partition, zeta: float) -> Sampler:

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from isotherm.contour import Partition
+from isotherm.contour import Contour, Partition
 from isotherm.targets import Target
 
 
@@ -24,10 +24,9 @@ def log_psi(energies: np.ndarray, theta: np.ndarray, partition: Partition) -> np
     return np.interp(energies, partition.edges, np.log(np.maximum(theta[:-1], 1e-30)))
 
 
-def multiplier_on_bins(
-    theta: np.ndarray, partition: Partition, zeta: float, bounds: tuple[float, float] = (-5.0, 5.0)
-) -> np.ndarray:
-    """The multiplier in every bin at temperature 1."""
-    steps = np.diff(np.log(np.maximum(theta, 1e-30)))
-    inner = np.clip(1.0 + zeta * steps[:-1] / partition.width, *bounds)
-    return np.concatenate([[1.0], inner, [1.0]])
+def multiplier_on_bins(theta: np.ndarray, partition: Partition, zeta: float) -> np.ndarray:
+    """The multiplier in every bin at temperature 1, within the usual bounds."""
+    steps = np.diff(np.log(np.maximum(theta, 1e-30)), prepend=0.0)
+    multiplier = Contour(partition, zeta).multiplier
+    excess = multiplier.excess(jnp.asarray(steps), jnp.arange(partition.num_bins), jnp.ones(()))
+    return 1.0 + np.asarray(excess)

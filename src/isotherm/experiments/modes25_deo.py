@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from isotherm.experiments.pictures import panels, show_draws, show_truth
+from isotherm.experiments.pictures import draw_maps, panels
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
 from isotherm.potentials import Potential, with_noise
@@ -77,9 +77,9 @@ def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
     rows += [row for window, found in by_window.items() for row in _travel(f"W = {window}", found, window)]
     rows += [row for name, found in runs.items() for row in _quality(name, found, target)]
     figures = {
-        "target-rates": _draw_maps({f"S = {rate:g}": found for rate, found in by_target.items()}, target),
+        "target-rates": draw_maps({f"S = {rate:g}": found for rate, found in by_target.items()}, target),
         "adaptation": _draw_adaptation(by_window, config),
-        "methods": _draw_maps(runs, target),
+        "methods": draw_maps(runs, target),
     }
     return Outcome(rows, figures)
 
@@ -134,15 +134,6 @@ def _late_acceptance(run: Run) -> np.ndarray:
     accepted = np.moveaxis(np.asarray(run.observed["num_accepted"]), 2, 1)
     half = len(run.iterations) // 2
     return (accepted[:, -1] - accepted[:, half]) / (run.iterations[-1] - run.iterations[half])
-
-
-def _draw_maps(runs: dict[str, Run], target: Target) -> Any:
-    figure, (axes,) = panels(1, 1 + len(runs), (2.6, 2.9))
-    highest = show_truth(axes[0], target)
-    for axis, (name, found) in zip(axes[1:], runs.items(), strict=True):
-        variation = target.total_variation(found.per_run()[0].mode_masses(target.modes))
-        show_draws(axis, found, target, highest, f"{name}: TV {variation:.2f}")
-    return figure
 
 
 def _draw_adaptation(by_window: dict[int, Run], config: Config) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from isotherm.contour import Partition
-from isotherm.experiments.pictures import panels, show_draws, show_truth
+from isotherm.experiments.pictures import draw_maps, panels
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
 from isotherm.potentials import with_noise
@@ -74,7 +74,7 @@ def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
         seconds[name] = runs[name].seconds / config.num_runs
         courses[name] = _course(runs[name], truth, config)
     rows = [row for name in runs for row in _rows(name, runs[name], courses[name], seconds[name], target)]
-    figures = {"methods": _draw_maps(runs, target), "convergence": _draw_courses(courses, seconds)}
+    figures = {"methods": draw_maps(runs, target, between="\n"), "convergence": _draw_courses(courses, seconds)}
     return Outcome(rows, figures)
 
 
@@ -158,15 +158,6 @@ def _rows(name: str, run: Run, course: tuple[np.ndarray, np.ndarray], seconds: f
         Row.of_runs(name, "KL divergence", course[1][:, -1]),
         Row(name, "seconds per run, all runs in one program", None, seconds, None, 1),
     ]
-
-
-def _draw_maps(runs: dict[str, Run], target: Target) -> Any:
-    figure, axes = panels(1, 1 + len(runs), (2.5, 2.8))
-    highest = show_truth(axes[0][0], target)
-    for axis, (name, found) in zip(axes[0][1:], runs.items(), strict=True):
-        variation = target.total_variation(found.per_run()[0].mode_masses(target.modes))
-        show_draws(axis, found, target, highest, f"{name}\nTV {variation:.2f}")
-    return figure
 
 
 def _draw_courses(courses: dict[str, tuple[np.ndarray, np.ndarray]], seconds: dict[str, float]) -> Any:

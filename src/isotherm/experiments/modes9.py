@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from isotherm.contour import Partition
-from isotherm.experiments.pictures import panels, show_draws, show_truth
+from isotherm.experiments.pictures import draw_maps
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
 from isotherm.potentials import with_noise
@@ -67,7 +67,7 @@ def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
         say(name)
         runs[name] = _sample(target, sampler, config, seed, **options)
     rows = [row for name, found in runs.items() for row in _rows(name, found, target)]
-    return Outcome(rows, {"modes": _draw(runs, target)})
+    return Outcome(rows, {"modes": draw_maps(runs, target)})
 
 
 def _samplers(config: Config, target: Target) -> dict[str, tuple[Sampler, dict[str, Any]]]:
@@ -101,12 +101,3 @@ def _rows(name: str, run: Run, target: Target) -> list[Row]:
     ]
     rows.append(Row.of_runs(name, "total variation", [target.total_variation(one) for one in masses]))
     return rows
-
-
-def _draw(runs: dict[str, Run], target: Target) -> Any:
-    figure, (axes,) = panels(1, 1 + len(runs), (2.6, 2.9))
-    highest = show_truth(axes[0], target)
-    for axis, (name, found) in zip(axes[1:], runs.items(), strict=True):
-        variation = target.total_variation(found.per_run()[0].mode_masses(target.modes))
-        show_draws(axis, found, target, highest, f"{name}: TV {variation:.2f}")
-    return figure

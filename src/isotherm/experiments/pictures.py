@@ -36,6 +36,16 @@ def show_draws(axis: Any, run: Run, target: Target, highest: float, title: str) 
     axis.set_title(title)
 
 
+def draw_maps(runs: dict[str, Run], target: Target, between: str = ": ") -> Figure:
+    """The truth, and for every method its first run with the total variation over modes; `between` parts the two in titles."""
+    figure, (axes,) = panels(1, 1 + len(runs), (2.6, 2.9))
+    highest = show_truth(axes[0], target)
+    for axis, (name, found) in zip(axes[1:], runs.items(), strict=True):
+        variation = target.total_variation(found.per_run()[0].mode_masses(target.modes))
+        show_draws(axis, found, target, highest, f"{name}{between}TV {variation:.2f}")
+    return figure
+
+
 def _show(axis: Any, masses: np.ndarray, target: Target, highest: float) -> None:
     low, high = target.span
     axis.imshow(masses.T, origin="lower", extent=(low, high, low, high), cmap="magma", vmin=0.0, vmax=highest)

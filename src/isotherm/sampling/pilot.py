@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from isotherm.coupling import Coupling, Readings
+from isotherm.coupling import Independent, Readings
 from isotherm.kernels.kernel import Move
 from isotherm.potentials.potential import Potential
 from isotherm.sampling.sampler import Sampler
@@ -27,7 +27,7 @@ class _Seen(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class _Watching(Coupling):
+class _Watching(Independent):
     """Independent chains whose energies, and the variance of these at one position, are noted."""
 
     include_prior: bool
@@ -39,8 +39,7 @@ class _Watching(Coupling):
         return _Seen(jnp.zeros(num_chains), jnp.zeros(num_chains), jnp.zeros(num_chains))
 
     def update(self, state: _Seen, draws: Any, readings: Readings) -> tuple[_Seen, Move]:
-        everyone = jnp.ones_like(readings.energies)
-        move = Move(readings.step_size * everyone, readings.temperature * everyone, everyone, everyone)
+        state, move = super().update(state, draws, readings)
         return state._replace(energies=self._energies(readings).astype(state.energies.dtype)), move
 
     def observe(self, state: _Seen) -> dict[str, Array]:
