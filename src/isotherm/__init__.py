@@ -8,7 +8,7 @@ Conventions: U(x) = -log prior(x) - (N/n) * sum of log likelihoods, density exp(
 draw, ...).
 """
 
-from isotherm import contour, estimators, exchange, potentials, schedules
+from isotherm import contour, data, estimators, exchange, potentials, predictive, schedules
 from isotherm.advice import Advice, advise
 from isotherm.errors import DivergenceError, DivergenceWarning
 from isotherm.minimisation import minimize
@@ -59,6 +59,7 @@ __all__ = [
     "cvr_resghmc",
     "cycsghmc",
     "cycsgld",
+    "data",
     "deo_sgd",
     "deo_star_msgd",
     "deo_star_psgd",
@@ -78,6 +79,7 @@ __all__ = [
     "per_chain",
     "picsgld",
     "potentials",
+    "predictive",
     "psgld",
     "resghmc",
     "resgld",

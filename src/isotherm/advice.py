@@ -77,7 +77,7 @@ def advise(
     for factor in factors:
         check_real("factors", factor if factor != np.inf else 1.0, "Give positive numbers or infinity.", above=0.0)
     rule = dataclasses.replace(coupling.rule, correction_factor=1.0)
-    watched = _Watched(coupling.ladder, _Never(), rule, include_prior=coupling.include_prior)
+    watched = _Watched(coupling.ladder, _Never(), rule)
     pilot = dataclasses.replace(sampler, coupling=watched, window=None)
     start = num_steps // 5 if burn_in is None else burn_in
     run = sample(potential, pilot, num_steps=num_steps, burn_in=start, seed=seed, init=init, progress=False)

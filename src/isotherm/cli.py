@@ -1,4 +1,4 @@
-"""The command line: `isotherm demo`, `list`, `sample`, `resume`, `reproduce`, `bench`."""
+"""The command line: `isotherm demo`, `list`, `sample`, `resume`, `reproduce`, `bench`, `data`."""
 
 import dataclasses
 import json
@@ -10,6 +10,7 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
+from isotherm.data.commands import Data
 from isotherm.errors import refuse
 
 
@@ -188,6 +189,7 @@ Command = (
     | Annotated[Resume, tyro.conf.subcommand("resume")]
     | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
+    | Annotated[Data, tyro.conf.subcommand("data")]
 )
 
 

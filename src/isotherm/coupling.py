@@ -17,14 +17,13 @@ class Readings(NamedTuple):
     """What a coupling sees of the P chains of its run at one iteration.
 
     Attributes:
-        energies: shape (P,).
-        prior_energies: the parts of the energies that belong to the prior, shape (P,).
+        energies: shape (P,); without the prior where the potential says so (`Potential.is_prior_read`).
+        prior_energies: the prior's energies, shape (P,).
         is_alive: whether each energy is finite, shape (P,). A chain that is not must leave no trace in what others share.
         step_size: the scheduled step size of this iteration, a scalar.
         temperature: the scheduled temperature of this iteration, a scalar.
         iteration: k.
         fresh_energies: further energies of every chain on batches of their own, shape (num_fresh, P), for couplings that ask.
-        fresh_prior_energies: the parts of those that belong to the prior.
     """
 
     energies: Array
@@ -34,7 +33,6 @@ class Readings(NamedTuple):
     temperature: Array
     iteration: Array
     fresh_energies: Array | None = None
-    fresh_prior_energies: Array | None = None
 
 
 class Coupling:

@@ -2,5 +2,6 @@
 
 from isotherm.contour.contour import Contour
 from isotherm.contour.partition import Partition, Pilot, uniform_partition
+from isotherm.contour.weighing import Regularised
 
-__all__ = ["Contour", "Partition", "Pilot", "uniform_partition"]
+__all__ = ["Contour", "Partition", "Pilot", "Regularised", "uniform_partition"]

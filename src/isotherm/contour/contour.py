@@ -14,6 +14,7 @@ from isotherm.contour.multiplier import Multiplier
 from isotherm.contour.partition import Partition, Pilot
 from isotherm.contour.start import masses_of, starting_masses
 from isotherm.contour.state import ContourState
+from isotherm.contour.weighing import Regularised
 from isotherm.contour.weights import (
     FLOOR,
     LOWEST_LOG_SCALE,
@@ -61,9 +62,9 @@ class Contour(Coupling):
             or its m values.
         is_frozen: whether theta stays as it starts.
         warm_up: iterations of the plain sampler before anything is learnt.
-        include_prior: whether the energies hold the prior.
         offset: subtracted from energies.
         noise: the standard deviation of energies at one position, where it is known; a pilot measures it.
+        weighing: None for the exact weights; or `Regularised` ones, for a zeta so large that these degenerate.
 
     Reference:
         Deng 2021, Algorithms CSGLD (section 4.1), ICSGLD (4.2) and AWSGLD (4.3).
@@ -82,9 +83,9 @@ class Contour(Coupling):
     start: str | tuple[float, ...] = "uniform"
     is_frozen: bool = False
     warm_up: int = 0
-    include_prior: bool = True
     offset: float = 0.0
     noise: float | None = None
+    weighing: Regularised | None = None
 
     is_weighted = True  # pyright: ignore[reportIncompatibleVariableOverride, reportAssignmentType]
 
@@ -197,6 +198,11 @@ class Contour(Coupling):
 
     def log_weights(self, state: ContourState) -> Array:
         bins, group, scale = state.bins, self._groups(len(state.bins)), state.weights.scale
+        if self.weighing is not None:
+            theta = state.weights.levels[0]
+            theta = jnp.cumsum(theta, axis=1) if self.is_cumulative else theta
+            here, largest = (scale * jnp.maximum(t, FLOOR) for t in (theta[group, bins], jnp.max(theta, axis=1)[group]))
+            return self.weighing.log_weights(jnp.log(here), jnp.log(largest), bins == self.bins.num_bins - 1)
         if self.bounds is None:
             logs = around(state.weights, group, bins, self.is_cumulative)
             slope = self.multiplier.slope(logs.steps[int(self.multiplier.is_forward)], bins)
@@ -232,8 +238,7 @@ class Contour(Coupling):
         return told
 
     def _energies(self, readings: Readings) -> Array:
-        energies = readings.energies if self.include_prior else readings.energies - readings.prior_energies
-        return energies - self.offset
+        return readings.energies - self.offset
 
     def _per_group(self, values: Array) -> Array:
         """Sums over the chains of a group, of shape (G,), which is (1,) or (P,)."""

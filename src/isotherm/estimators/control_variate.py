@@ -55,9 +55,12 @@ class ControlVariate(Estimator):
         check_integer("num_regressed", self.num_regressed, 3, "A regression needs three batches.")
 
     def check(self, potential: Potential) -> None:
-        if not jax.tree.leaves(potential.feed()):
+        if not potential.has_data:
             remedy = "Use the plain estimator, or give the potential data and a batch size."
             refuse("estimator", "plain for a potential without batches", "a control variate", remedy)
+        if potential.is_streamed:
+            remedy = "Its full passes need the data on the device: leave out `is_streamed`, or use the plain estimator."
+            refuse("estimator", "plain for data that stream", "a control variate", remedy)
 
     def init(self, potential: Potential, position: Any, model_state: Any) -> Anchor:
         # The refresh of iteration 0 comes before the first move. What is measured before it is not a number, and does not count.

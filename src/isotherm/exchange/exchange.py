@@ -64,7 +64,6 @@ class Exchange(Coupling):
         adaptation: moves the inner rungs; None leaves the ladder as it is.
         intensity: the probability that an iteration tries to swap at all.
         cooling: iterations for which a pair rests after a swap.
-        include_prior: whether the energies that are compared hold the prior.
         fresh_energies: whether each pair gets energies of its own on further batches, at the cost of a forward pass per pair.
 
     Differs from the thesis: its code swaps parameters and leaves velocities with the rung; here rungs move.
@@ -76,7 +75,6 @@ class Exchange(Coupling):
     adaptation: EquiAcceptance | None = None
     intensity: float = 1.0
     cooling: int = 0
-    include_prior: bool = True
     fresh_energies: bool = False
 
     def __post_init__(self):
@@ -184,7 +182,7 @@ class Exchange(Coupling):
         return seen
 
     def calibrate(self, state: ExchangeState, measured: Readings) -> ExchangeState:
-        energies = self._energies(measured.energies, measured.prior_energies)[:, state.replica]
+        energies = measured.energies[:, state.replica]
         cold, hot = self._pairs.T
         return state._replace(rule=self.rule.track(state.rule, energies[:, cold], energies[:, hot]))
 
@@ -205,20 +203,17 @@ class Exchange(Coupling):
     def _swap(self, state: ExchangeState, uniform: Array, readings: Readings, is_allowed: Array) -> Swaps:
         iteration, rule = readings.iteration, self.rule
         temperatures = readings.temperature * state.temperature_ratios
-        energies = self._energies(readings.energies, readings.prior_energies)
+        energies = readings.energies
         if not self.scheme.is_sequential:
             accept = lambda pairs, u: rule.accept(state.rule, pairs, u, iteration)  # noqa: E731
             is_forced = self.scheme.is_forced(self.ladder.num_rungs, iteration)
             return swap_at_once(
                 accept, state.replica, state.rung, energies, temperatures, uniform, is_allowed, is_forced
             )
-        if self.fresh_energies:
-            energies = self._energies(readings.fresh_energies, readings.fresh_prior_energies)
+        if readings.fresh_energies is not None:
+            energies = readings.fresh_energies
         accept_one = lambda pair, one, u: rule.accept(rule.of_pair(state.rule, pair), one, u, iteration)  # noqa: E731
         return swap_in_turn(accept_one, self._pairs, state.replica, energies, temperatures, uniform, is_allowed)
-
-    def _energies(self, energies: Any, prior_energies: Any) -> Array:
-        return energies if self.include_prior else energies - prior_energies
 
     def _adapted(self, state: ExchangeState, accepted: Array, iteration: Array) -> tuple[Array, Array]:
         if self.adaptation is None:

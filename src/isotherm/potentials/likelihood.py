@@ -12,8 +12,12 @@ from jax import Array, lax
 from isotherm.errors import check_choice, check_integer, refuse
 from isotherm.potentials.batches import Batch, batch_indices
 from isotherm.potentials.potential import Evaluation, Potential
+from isotherm.randomness import fold
 
 BATCHING = ("epochs", "independent", "replacement")
+_AUGMENTED = (
+    0x41554700  # Folded into a batch's key for its augmentation, apart from the iterations folded for its indices.
+)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -26,12 +30,17 @@ class LikelihoodPotential(Potential):
         log_likelihood: maps (position, examples) to one value per example; with a model state, (position, examples,
             model_state) to (values, new model_state).
         log_prior: maps a position to a scalar; None is a flat prior.
-        data: a pytree of arrays with a common leading axis of N examples. Kept as stored (uint8 images stay uint8).
+        data: a pytree of arrays with a common leading axis of examples. Kept as stored (uint8 images stay uint8).
         batch_size: n; None takes all data in every iteration.
         batching: "epochs", "independent" or "replacement"; see `batches.batch_indices`.
         is_batch_shared: whether the chains of a run see the same batch. Shared batches make the noise of energies that are
             compared in swaps cancel.
         model_state: what the model carries from pass to pass, such as BatchNorm statistics; every chain has its own.
+        augment: maps (key, examples) to examples of the same shapes, on the device, with the randomness of the run's seed.
+        is_prior_read: whether the energies that couplings read hold the prior.
+        num_used: how many rows of the data count, where there is room to grow; None is all of them. N is this number.
+        is_streamed: whether the data stay on the host, and only the batches travel. For data larger than the device's memory;
+            memory-mapped arrays will do.
 
     Differs from the thesis: the thesis' printed (N/n) * U also scales the prior; the prior is never scaled here.
     """
@@ -43,44 +52,73 @@ class LikelihoodPotential(Potential):
     batching: str = "epochs"
     is_batch_shared: bool = True
     model_state: Any = None
+    augment: Callable[[Array, Any], Any] | None = None
+    is_prior_read: bool = True  # pyright: ignore[reportIncompatibleVariableOverride]
+    num_used: int | None = None
+    is_streamed: bool = False  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def __post_init__(self):
-        lengths = [np.shape(leaf)[0] if np.ndim(leaf) else -1 for leaf in jax.tree.leaves(self.data)]
+        lengths = [leaf.shape[0] if np.ndim(leaf) else -1 for leaf in jax.tree.leaves(self.data)]
         if not lengths or -1 in lengths or len(set(lengths)) > 1:
             rule = "a pytree of arrays with one common leading axis"
             refuse("data", rule, f"leading axes {lengths}", "Give every leaf one row per example.")
         if lengths[0] == 0:
             refuse("data", "at least one example", "0 examples", "Check what was loaded.")
         check_choice("batching", self.batching, BATCHING)
+        if self.num_used is not None:
+            check_integer("num_used", self.num_used, 1, "Give the number of rows that count.")
+            if self.num_used > lengths[0]:
+                refuse("num_used", f"at most the number of rows, {lengths[0]}", self.num_used, "Give larger arrays.")
         if self.batch_size is not None:
-            remedy = f"There are {lengths[0]} examples; give a batch size of at most that, or None for all."
+            remedy = f"There are {self.num_data} examples; give a batch size of at most that, or None for all."
             size = check_integer("batch_size", self.batch_size, 1, remedy)
-            if size > lengths[0]:
-                refuse("batch_size", f"at most the number of examples, {lengths[0]}", size, remedy)
+            if size > self.num_data:
+                refuse("batch_size", f"at most the number of examples, {self.num_data}", size, remedy)
+        elif self.is_streamed or self.num_used is not None:
+            remedy = "Data that stream, or that have room to grow, are seen through batches."
+            refuse("batch_size", "a number of examples", "None", remedy)
 
     @property
     def num_data(self) -> int:
         """N, the number of examples."""
-        return np.shape(jax.tree.leaves(self.data)[0])[0]
+        return jax.tree.leaves(self.data)[0].shape[0] if self.num_used is None else self.num_used
 
     @property
     def is_exact(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Whether every iteration sees all data."""
-        return self.batch_size is None
+        return self.batch_size is None and self.augment is None
+
+    @property
+    def has_data(self) -> bool:
+        return True
 
     def feed(self) -> Any:
         return jax.tree.map(jnp.asarray, self.data), jnp.asarray(self.num_data)
 
+    def places(self, key: Array, iteration: Array, num_data: Any) -> tuple[Array, Array]:
+        """Rows and weights of the batch of an iteration."""
+        assert self.batch_size is not None
+        return batch_indices(key, iteration, num_data, self.batch_size, self.batching)
+
     def batch(self, key: Array, iteration: Array, feed: Any) -> Batch:
         data, num_data = feed
         if self.batch_size is None:
-            return Batch(data, jnp.ones(self.num_data), num_data)
-        indices, weights = batch_indices(key, iteration, num_data, self.batch_size, self.batching)
-        return Batch(jax.tree.map(lambda leaf: leaf[indices], data), weights, num_data)
+            return self.augmented(key, iteration, Batch(data, jnp.ones(len(jax.tree.leaves(data)[0])), num_data))
+        indices, weights = self.places(key, iteration, num_data)
+        return self.augmented(key, iteration, Batch(jax.tree.map(lambda leaf: leaf[indices], data), weights, num_data))
+
+    def augmented(self, key: Array, iteration: Array, batch: Batch) -> Batch:
+        """A batch after augmentation, which is a function of the batch's key and the iteration."""
+        if self.augment is None:
+            return batch
+        own = jax.random.wrap_key_data(fold(fold(key, _AUGMENTED), iteration), impl="threefry2x32")
+        return batch._replace(examples=self.augment(own, batch.examples))
 
     def as_batch(self, examples: Any) -> Batch:
         if examples is None:
             refuse("batch", "a pytree of examples", "None", "Pass the examples of this step.")
+        if isinstance(examples, Batch):
+            return examples
         examples = jax.tree.map(jnp.asarray, examples)
         return Batch(examples, jnp.ones(len(jax.tree.leaves(examples)[0])), jnp.asarray(self.num_data))
 
@@ -88,42 +126,47 @@ class LikelihoodPotential(Potential):
         return () if self.model_state is None else self.model_state
 
     def evaluate(self, position: Any, batch: Any, noise: Any, model_state: Any) -> Evaluation:
-        values, model_state = self._log_likelihoods(position, batch, model_state)
+        values, model_state = self._log_likelihoods(position, batch, noise, model_state)
         if values.shape != batch.weights.shape:
             rule = f"a function that returns one value per example, shape {batch.weights.shape}"
             refuse("log_likelihood", rule, f"shape {values.shape}", "Do not sum or average over the batch.")
         weights = batch.weights.astype(values.dtype)
         likelihood = jnp.sum(values * weights) * (batch.num_data.astype(values.dtype) / jnp.sum(weights))
-        prior = self._prior_energy(position, values.dtype)
+        prior = self.prior_energy(position).astype(values.dtype)
         energy = prior - likelihood
         return Evaluation(energy, prior, energy, model_state)
 
     def full_energy(self, position: Any, model_state: Any = None, feed: Any = None) -> Array:
-        """The energy on all data, summed over pieces of the batch size, so that memory does not grow with N."""
+        """The energy on all data, summed over pieces of the batch size, so that memory does not grow with N.
+
+        With augmentation, every example is seen once in one fixed augmented version, so that batches are unbiased for it.
+        """
         data, num_data = self.feed() if feed is None else feed
         state = self.init_model_state() if model_state is None else model_state
-        size = self.batch_size or self.num_data
+        size = self.batch_size or len(jax.tree.leaves(data)[0])
 
-        def add(piece, total):
+        def values_of(piece):
             places = piece * size + jnp.arange(size)
             examples = jax.tree.map(lambda leaf: leaf[jnp.minimum(places, num_data - 1)], data)
-            values, _ = self._log_likelihoods(position, Batch(examples, places < num_data, num_data), state)
-            return total + jnp.sum(jnp.where(places < num_data, values, 0.0))
+            batch = self.augmented(jnp.zeros(2, jnp.uint32), piece, Batch(examples, places < num_data, num_data))
+            return self._log_likelihoods(position, batch, None, state)[0], places < num_data
 
-        example = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((size, *leaf.shape[1:]), leaf.dtype), data)
-        dtype = jax.eval_shape(
-            lambda x, e: self._log_likelihoods(x, Batch(e, jnp.ones(size), num_data), state)[0], position, example
-        ).dtype
+        def add(piece, total):
+            values, is_inside = values_of(piece)
+            return total + jnp.sum(jnp.where(is_inside, values, 0.0))
+
+        dtype = jax.eval_shape(values_of, jnp.zeros((), jnp.int32))[0].dtype
         likelihood = lax.fori_loop(0, -(-num_data // size), add, jnp.zeros((), dtype))
-        return self._prior_energy(position, dtype) - likelihood
+        return self.prior_energy(position).astype(dtype) - likelihood
 
-    def _log_likelihoods(self, position: Any, batch: Batch, model_state: Any) -> tuple[Array, Any]:
+    def prior_energy(self, position: Any) -> Array:
+        return jnp.zeros(()) if self.log_prior is None else -self.log_prior(position)
+
+    def _log_likelihoods(self, position: Any, batch: Batch, noise: Any, model_state: Any) -> tuple[Array, Any]:
+        """One value per example, and the next model state; `noise` is None where there is to be none."""
         if self.model_state is None:
             return self.log_likelihood(position, batch.examples), model_state
         return self.log_likelihood(position, batch.examples, model_state)
-
-    def _prior_energy(self, position: Any, dtype: Any) -> Array:
-        return jnp.zeros((), dtype) if self.log_prior is None else -self.log_prior(position)
 
 
 def from_likelihood(
@@ -135,6 +178,10 @@ def from_likelihood(
     batching: str = "epochs",
     is_batch_shared: bool = True,
     model_state: Any = None,
+    augment: Callable[[Array, Any], Any] | None = None,
+    is_prior_read: bool = True,
+    num_used: int | None = None,
+    is_streamed: bool = False,
 ) -> LikelihoodPotential:
     """A potential from a log likelihood per example, a log prior and data; see `LikelihoodPotential`.
 
@@ -144,4 +191,16 @@ def from_likelihood(
         >>> float(potential.full_energy(jnp.array(2.0)))
         3.0
     """
-    return LikelihoodPotential(log_likelihood, log_prior, data, batch_size, batching, is_batch_shared, model_state)
+    return LikelihoodPotential(
+        log_likelihood,
+        log_prior,
+        data,
+        batch_size,
+        batching,
+        is_batch_shared,
+        model_state,
+        augment,
+        is_prior_read,
+        num_used,
+        is_streamed,
+    )

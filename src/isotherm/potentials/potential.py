@@ -40,10 +40,19 @@ class Potential:
     Attributes:
         is_exact: whether energies and gradients carry no noise.
         is_batch_shared: whether the chains of a run see the same batch.
+        is_prior_read: whether the energies that couplings read hold the prior. What is sampled always does.
+        is_streamed: whether data stay on the host and batches travel; then there are `places`, `data` and `num_data`.
     """
 
     is_exact: bool = True
     is_batch_shared: bool = True
+    is_prior_read: bool = True
+    is_streamed: bool = False
+
+    @property
+    def has_data(self) -> bool:
+        """Whether there are data, seen through batches or all at once."""
+        return False
 
     def feed(self) -> Any:
         """The data as arrays, and their number, for the compiled program."""
@@ -52,6 +61,10 @@ class Potential:
     def batch(self, key: Array, iteration: Array, feed: Any) -> Any:
         """The mini-batch of an iteration, drawn with the two words `key`."""
         return ()
+
+    def augmented(self, key: Array, iteration: Array, batch: Any) -> Any:
+        """A batch of examples as stored, after random changes drawn with `key` at this iteration. `batch` does this itself."""
+        return batch
 
     def as_batch(self, examples: Any) -> Any:
         """A batch from examples that the caller chose, for loops written by hand."""
@@ -70,6 +83,10 @@ class Potential:
     def evaluate(self, position: Any, batch: Any, noise: Any, model_state: Any) -> Evaluation:
         """The energy of `position` on `batch`."""
         raise TypeError(f"{type(self).__name__} must define `evaluate`.")
+
+    def prior_energy(self, position: Any) -> Array:
+        """The part of the energy that belongs to the prior; needs no data."""
+        return jnp.zeros(())
 
     def full_energy(self, position: Any, model_state: Any = None, feed: Any = None) -> Array:
         """The energy on all data, without synthetic noise."""
@@ -95,17 +112,35 @@ class WrappedPotential(Potential):
     def is_batch_shared(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.inner.is_batch_shared
 
+    @property
+    def is_prior_read(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.inner.is_prior_read
+
+    @property
+    def is_streamed(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.inner.is_streamed
+
+    @property
+    def has_data(self) -> bool:
+        return self.inner.has_data
+
     def feed(self) -> Any:
         return self.inner.feed()
 
     def batch(self, key: Array, iteration: Array, feed: Any) -> Any:
         return self.inner.batch(key, iteration, feed)
 
+    def augmented(self, key: Array, iteration: Array, batch: Any) -> Any:
+        return self.inner.augmented(key, iteration, batch)
+
     def as_batch(self, examples: Any) -> Any:
         return self.inner.as_batch(examples)
 
     def init_model_state(self) -> Any:
         return self.inner.init_model_state()
+
+    def prior_energy(self, position: Any) -> Array:
+        return self.inner.prior_energy(position)
 
 
 def check_scalar_energy(name: str, function: Callable[..., Any], *arguments: Any) -> None:

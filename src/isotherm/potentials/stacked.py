@@ -33,5 +33,8 @@ class StackedPotential(WrappedPotential):
         found = jax.vmap(self.inner.evaluate, (0, None, 0, None))(position, batch, noise, model_state)
         return Evaluation(jnp.sum(found.energy), jnp.sum(found.prior_energy), found.energy, model_state)
 
+    def prior_energy(self, position: Any) -> Array:
+        return jnp.sum(jax.vmap(self.inner.prior_energy)(position))
+
     def full_energy(self, position: Any, model_state: Any = None, feed: Any = None) -> Array:
         return jnp.sum(jax.vmap(lambda x: self.inner.full_energy(x, model_state, feed))(position))

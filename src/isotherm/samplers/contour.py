@@ -5,6 +5,7 @@ from typing import Any
 from isotherm.contour import Contour
 from isotherm.contour.contour import DEFAULT_GAIN
 from isotherm.contour.partition import as_partition
+from isotherm.contour.weighing import Regularised
 from isotherm.estimators import Estimator, Plain
 from isotherm.kernels import PSGLD, SGHMC, SGLD, Kernel, limited, within
 from isotherm.samplers.independent import Box
@@ -28,11 +29,12 @@ def csgld(
     bounds: Bounds = (-5.0, 5.0),
     start: str | tuple[float, ...] = "uniform",
     warm_up: int = 0,
+    weighing: Regularised | None = None,
     estimator: Estimator | None = None,
     box: Box = None,
 ) -> Sampler:
     """Contour SGLD: every chain learns the weights of energy bins of its own."""
-    coupling = _contour(partition, zeta, gain, field, False, slopes, bounds, start, warm_up)
+    coupling = _contour(partition, zeta, gain, field, False, slopes, bounds, start, warm_up, weighing)
     return _sampler("csgld", SGLD(), step_size, temperature, estimator, coupling, box)
 
 
@@ -49,11 +51,12 @@ def csghmc(
     bounds: Bounds = (-5.0, 5.0),
     start: str | tuple[float, ...] = "uniform",
     warm_up: int = 0,
+    weighing: Regularised | None = None,
     estimator: Estimator | None = None,
     box: Box = None,
 ) -> Sampler:
     """Contour SGHMC: `csgld` with momentum."""
-    coupling = _contour(partition, zeta, gain, field, False, slopes, bounds, start, warm_up)
+    coupling = _contour(partition, zeta, gain, field, False, slopes, bounds, start, warm_up, weighing)
     return _sampler("csghmc", SGHMC(friction), step_size, temperature, estimator, coupling, box)
 
 
@@ -86,11 +89,12 @@ def icsgld(
     bounds: Bounds = (-5.0, 5.0),
     start: str | tuple[float, ...] = "uniform",
     warm_up: int = 0,
+    weighing: Regularised | None = None,
     estimator: Estimator | None = None,
     box: Box = None,
 ) -> Sampler:
     """Interacting contour SGLD: all chains learn the weights of the bins together."""
-    coupling = _contour(partition, zeta, gain, field, True, slopes, bounds, start, warm_up)
+    coupling = _contour(partition, zeta, gain, field, True, slopes, bounds, start, warm_up, weighing)
     return _sampler("icsgld", SGLD(), step_size, temperature, estimator, coupling, box)
 
 
@@ -107,11 +111,12 @@ def icsghmc(
     bounds: Bounds = (-5.0, 5.0),
     start: str | tuple[float, ...] = "uniform",
     warm_up: int = 0,
+    weighing: Regularised | None = None,
     estimator: Estimator | None = None,
     box: Box = None,
 ) -> Sampler:
     """Interacting contour SGHMC: `icsgld` with momentum."""
-    coupling = _contour(partition, zeta, gain, field, True, slopes, bounds, start, warm_up)
+    coupling = _contour(partition, zeta, gain, field, True, slopes, bounds, start, warm_up, weighing)
     return _sampler("icsghmc", SGHMC(friction), step_size, temperature, estimator, coupling, box)
 
 
@@ -130,11 +135,12 @@ def picsgld(
     bounds: Bounds = (-5.0, 5.0),
     start: str | tuple[float, ...] = "uniform",
     warm_up: int = 0,
+    weighing: Regularised | None = None,
     estimator: Estimator | None = None,
     box: Box = None,
 ) -> Sampler:
     """`icsgld` with RMSprop's preconditioner."""
-    coupling = _contour(partition, zeta, gain, field, True, slopes, bounds, start, warm_up)
+    coupling = _contour(partition, zeta, gain, field, True, slopes, bounds, start, warm_up, weighing)
     kernel = PSGLD(decay, regulariser, gradient_scale)
     return _sampler("picsgld", kernel, step_size, temperature, estimator, coupling, box)
 
@@ -149,6 +155,7 @@ def awsgld(
     start: str | tuple[float, ...] = "flat",
     max_displacement: float | None = None,
     warm_up: int = 0,
+    weighing: Regularised | None = None,
     estimator: Estimator | None = None,
     box: Box = None,
 ) -> Sampler:
@@ -156,7 +163,7 @@ def awsgld(
 
     The multiplier is not bounded, its growth is the speed-up; bound the displacement instead.
     """
-    coupling = _contour(partition, zeta, gain, "cumulative", False, "backward", None, start, warm_up)
+    coupling = _contour(partition, zeta, gain, "cumulative", False, "backward", None, start, warm_up, weighing)
     kernel = limited(SGLD(), max_displacement)
     return _sampler("awsgld", kernel, step_size, temperature, estimator, coupling, box)
 
@@ -171,8 +178,10 @@ def _contour(
     bounds: Bounds,
     start: str | tuple[float, ...],
     warm_up: int,
+    weighing: Regularised | None,
 ) -> Contour:
-    return Contour(as_partition(partition), zeta, gain, field, is_shared, slopes, bounds, start, False, warm_up)
+    bins = as_partition(partition)
+    return Contour(bins, zeta, gain, field, is_shared, slopes, bounds, start, False, warm_up, weighing=weighing)
 
 
 def _sampler(

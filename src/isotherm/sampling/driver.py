@@ -13,6 +13,7 @@ from isotherm.errors import check_real, refuse
 from isotherm.potentials.potential import Potential
 from isotherm.sampling.checkpoints import Checkpoints
 from isotherm.sampling.describe import describe, environment
+from isotherm.sampling.feeding import Feeder, feeder_of
 from isotherm.sampling.harvest import final_statistics, on_host, report_divergence
 from isotherm.sampling.pilot import settle
 from isotherm.sampling.program import Carry, Program
@@ -106,8 +107,8 @@ def sample(
     position = start_positions(init, seed_key, num_runs, num_chains, sampler.kernel)
     sampler = settle(sample, potential, sampler, settings, position)
     program = build_program(potential, sampler, settings, position, collect, len(times))
-    feed = potential.feed()
-    start_energy = check_start(program, potential, seed_key, feed, position)
+    feeder = feeder_of(potential, program.parts, seed_key, num_runs, num_chains)
+    start_energy = check_start(program, potential, seed_key, feeder.block(0, 1), position)
     config = configuration(potential, sampler, settings, position, collect, start_energy, source)
     carry = program.init(position)
     checkpoints = None
@@ -117,7 +118,18 @@ def sample(
         # Written last: a folder with this file can be resumed.
         write_json(folder / "run.json", {"format": FORMAT, "config": config, "environment": environment()})
     return drive(
-        program, settings, times, feed, carry, config, folder, checkpoints, checkpoint_every, progress, throw, callback
+        program,
+        settings,
+        times,
+        feeder,
+        carry,
+        config,
+        folder,
+        checkpoints,
+        checkpoint_every,
+        progress,
+        throw,
+        callback,
     )
 
 
@@ -125,7 +137,7 @@ def drive(
     program: Program,
     settings: Settings,
     times: np.ndarray,
-    feed: Any,
+    feeder: Feeder,
     carry: Carry,
     config: dict[str, Any],
     folder: pathlib.Path | None = None,
@@ -141,6 +153,7 @@ def drive(
     seed_key = settings.seed_key()
     target = jnp.asarray(settings.target_energy, carry.book.best_energy.dtype)
     sink = MemorySink(len(times)) if folder is None else StoreSink(folder / "records", len(times))
+    feed = feeder.block(first, first + 1)
     records = program.init_records(seed_key, feed, carry)
     iteration, pace = first, settings.block_length or program.chunk
     with Progress(config["sampler"]["name"], first, settings.num_steps, progress) as bar:
@@ -150,8 +163,9 @@ def drive(
         began = saved = float(count) + time.perf_counter()  # No iteration: the count is 0 when the program is ready.
         compile_seconds = began - tick
         while iteration < settings.num_steps:
-            carry = _periodic_work(program, seed_key, feed, carry, iteration)
-            last = _end_of_block(program, settings, times, iteration, num_done, pace)
+            carry = _periodic_work(program, seed_key, feeder, carry, iteration)
+            last = _end_of_block(program, settings, times, iteration, num_done, min(pace, feeder.longest or pace))
+            feed = feeder.block(iteration, last)
             upcoming = _pad(times[num_done : num_done + program.slots], program.slots + program.rows)
             tick = time.perf_counter()
             carry, records, count = program.advance(seed_key, feed, carry, records, upcoming, target, iteration, last)
@@ -224,12 +238,12 @@ def _claim(folder: pathlib.Path) -> pathlib.Path:
     return folder
 
 
-def _periodic_work(program: Program, seed_key: Any, feed: Any, carry: Carry, iteration: int) -> Carry:
+def _periodic_work(program: Program, seed_key: Any, feeder: Feeder, carry: Carry, iteration: int) -> Carry:
     measure_every, refresh_every = program.parts.coupling.measure_every, program.parts.estimator.refresh_every
     if measure_every is not None and iteration % measure_every == 0:
-        carry = program.measure(seed_key, feed, carry, jnp.asarray(iteration, jnp.int32))
+        carry = program.measure(seed_key, feeder.measured(iteration), carry, jnp.asarray(iteration, jnp.int32))
     if refresh_every is not None and iteration % refresh_every == 0:
-        carry = program.refresh(feed, carry)
+        carry = program.refresh(feeder.block(iteration, iteration + 1), carry)
     return carry
 
 

@@ -93,17 +93,25 @@ def iterate(parts: Parts, state: State, inputs: Inputs, iteration: Array) -> tup
 
     readings = read(parts, found.energy, found.prior_energy, iteration)
     if parts.coupling.num_fresh:
-        fresh, fresh_prior = _fresh_energies(parts, state, inputs)
-        readings = readings._replace(fresh_energies=fresh, fresh_prior_energies=fresh_prior)
+        fresh = read(parts, *_fresh_energies(parts, state, inputs), iteration)
+        readings = readings._replace(fresh_energies=fresh.energies)
     coupling, move = parts.coupling.update(state.coupling, inputs.coupling, readings)
 
     def advance(kernel, gradient, noise, move, curvature):
-        gradient = jax.tree.map(lambda g: (move.multiplier * g).astype(g.dtype), gradient)
+        gradient = multiplied(parts, kernel.position, gradient, move.multiplier)
         return parts.kernel.step(kernel, gradient, noise, move, curvature)
 
     moved = over_chains(parts.chain_mode, advance, state.kernel, found.gradient, inputs.noise, move, found.curvature)
     next_state = State(moved, estimator, coupling, found.model_state)
     return next_state, Observation(found.energy, found.energies, move)
+
+
+def multiplied(parts: Parts, position: Any, gradient: Any, multiplier: Array) -> Any:
+    """The gradient with the coupling's multiplier, which acts on those parts of the energy that the coupling reads."""
+    if parts.potential.is_prior_read or not parts.coupling.is_weighted:
+        return jax.tree.map(lambda g: (multiplier * g).astype(g.dtype), gradient)
+    prior = jax.grad(parts.potential.prior_energy)(position)
+    return jax.tree.map(lambda g, p: (p + multiplier * (g - p)).astype(g.dtype), gradient, prior)
 
 
 def keep_up(parts: Parts, state: State, iteration: Array, upkeep: Callable[[Any], Any]) -> State:
@@ -145,7 +153,8 @@ def read(parts: Parts, energies: Array, prior_energies: Array, iteration: Array)
     """What the coupling sees of energies, at the scheduled step size and temperature of an iteration."""
     step_size = jnp.asarray(parts.step_size(iteration), energies.dtype)
     temperature = jnp.asarray(parts.temperature(iteration), energies.dtype)
-    return Readings(energies, prior_energies, jnp.isfinite(energies), step_size, temperature, iteration)
+    seen = energies if parts.potential.is_prior_read else energies - prior_energies
+    return Readings(seen, prior_energies, jnp.isfinite(energies), step_size, temperature, iteration)
 
 
 def over_chains(mode: str, function: Callable[..., Any], *arguments: Any, drops_axis_of_one: bool = False) -> Any:

@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from isotherm.randomness import Purpose, chain_keys, fold, run_keys
+from isotherm.randomness import Purpose, chain_keys, run_keys
 from isotherm.sampling.iteration import Parts, State, over_chains, read
-from isotherm.sampling.streams import draw_potential_noises
+from isotherm.sampling.streams import batches_of, draw_potential_noises
 
 
 def measure(parts: Parts, seed_key: Array, feed: Any, state: State, iteration: Array) -> State:
@@ -28,26 +28,27 @@ def measure(parts: Parts, seed_key: Array, feed: Any, state: State, iteration: A
     own = chain_keys(keys_noise, num_chains)
     noises = draw_potential_noises(parts.potential, keys_noise, own, iteration[None], one, number)
     is_shared = parts.potential.is_batch_shared
+    keys = keys_batch if is_shared else chain_keys(keys_batch, num_chains)
+    batches = batches_of(parts.potential, keys, iteration, feed, number)
 
-    def of_run(state, key, keys, noises):
+    def of_run(state, batches, noises):
         def of_batch(inputs):
-            number, noise_of_batch = inputs
-            common = parts.potential.batch(fold(key, number), iteration, feed) if is_shared else None
+            _, (batch, noise_of_batch) = inputs
 
-            def of_chain(estimator, position, model_state, noise, key):
-                batch = common if is_shared else parts.potential.batch(fold(key, number), iteration, feed)
-                return parts.estimator.measure(parts.potential, estimator, position, model_state, batch, noise)
+            def of_chain(estimator, position, model_state, noise, own):
+                seen = batch if is_shared else own
+                return parts.estimator.measure(parts.potential, estimator, position, model_state, seen, noise)
 
-            chains = (state.estimator, state.position, state.model_state, noise_of_batch, keys)
+            own = None if is_shared else batch
+            chains = (state.estimator, state.position, state.model_state, noise_of_batch, own)
             return over_chains(parts.chain_mode, of_chain, *chains)
 
-        stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *noises)
+        stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *zip(batches, noises, strict=True))
         energies, priors = lax.map(of_batch, (jnp.arange(number), stacked))
         return parts.coupling.calibrate(state.coupling, read(parts, energies, priors, iteration))
 
     this_iteration = jax.tree.map(lambda leaf: leaf[0], noises)
-    keys = chain_keys(keys_batch, num_chains)
-    return state._replace(coupling=jax.vmap(of_run)(state, keys_batch, keys, this_iteration))
+    return state._replace(coupling=jax.vmap(of_run)(state, batches, this_iteration))
 
 
 def refresh(parts: Parts, feed: Any, state: State) -> State:

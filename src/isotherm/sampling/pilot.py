@@ -30,8 +30,6 @@ class _Seen(NamedTuple):
 class _Watching(Independent):
     """Independent chains whose energies, and the variance of these at one position, are noted."""
 
-    include_prior: bool
-
     measure_every = 100  # pyright: ignore[reportIncompatibleVariableOverride, reportAssignmentType]
     num_measured = 8  # pyright: ignore[reportIncompatibleVariableOverride, reportAssignmentType]
 
@@ -40,23 +38,20 @@ class _Watching(Independent):
 
     def update(self, state: _Seen, draws: Any, readings: Readings) -> tuple[_Seen, Move]:
         state, move = super().update(state, draws, readings)
-        return state._replace(energies=self._energies(readings).astype(state.energies.dtype)), move
+        return state._replace(energies=readings.energies.astype(state.energies.dtype)), move
 
     def observe(self, state: _Seen) -> dict[str, Array]:
         return {"energies": state.energies}
 
     def calibrate(self, state: _Seen, measured: Readings) -> _Seen:
         # A control variate has no energies before its first refresh.
-        variance = jnp.var(self._energies(measured), axis=0, ddof=1)
+        variance = jnp.var(measured.energies, axis=0, ddof=1)
         is_known = jnp.isfinite(variance)
         total = state.variance + jnp.where(is_known, variance, 0.0).astype(state.variance.dtype)
         return state._replace(variance=total, num=state.num + is_known)
 
     def statistics(self, state: _Seen) -> dict[str, Any]:
         return {"variance": state.variance / jnp.maximum(state.num, 1)}
-
-    def _energies(self, readings: Readings) -> Array:
-        return readings.energies if self.include_prior else readings.energies - readings.prior_energies
 
 
 def settle(
@@ -66,7 +61,7 @@ def settle(
     coupling: Any = sampler.coupling
     if coupling.pilot_steps is None:
         return sampler
-    watching = _Watching(coupling.include_prior)
+    watching = _Watching()
     found = []
     for factor in (1.0, _HOT):
         temperature = as_schedule(sampler.temperature)

@@ -13,6 +13,7 @@ from isotherm.errors import refuse
 from isotherm.potentials.potential import Potential
 from isotherm.sampling.checkpoints import Checkpoints
 from isotherm.sampling.driver import configuration, drive, identity, sample
+from isotherm.sampling.feeding import feeder_of
 from isotherm.sampling.pilot import settle
 from isotherm.sampling.run import Run
 from isotherm.sampling.sampler import Sampler, as_potential
@@ -63,8 +64,9 @@ def resume(
     position = _read_start(folder, init)
     sampler = settle(sample, potential, sampler, settings, position)
     program = build_program(potential, sampler, settings, position, collect, len(times))
-    feed = potential.feed()
-    start_energy = check_start(program, potential, settings.seed_key(), feed, position)
+    sizes = settings.num_runs, settings.num_chains
+    feeder = feeder_of(potential, program.parts, settings.seed_key(), *sizes)
+    start_energy = check_start(program, potential, settings.seed_key(), feeder.block(0, 1), position)
     asked = configuration(potential, sampler, settings, position, collect, start_energy, config["source"])
     _compare(config, asked)
     checkpoints = Checkpoints(folder)
@@ -78,7 +80,7 @@ def resume(
         program,
         settings,
         times,
-        feed,
+        feeder,
         carry,
         config,
         folder,

@@ -14,6 +14,7 @@ from jax import Array
 from isotherm.errors import check_choice, check_integer, check_real, refuse
 from isotherm.potentials.potential import Potential, check_scalar_energy
 from isotherm.sampling.lengths import chunk_length, group_length
+from isotherm.sampling.outline import Outline
 from isotherm.sampling.program import Program
 from isotherm.sampling.sampler import Sampler
 from isotherm.sampling.streams import draw_batches, draw_noise, open_streams
@@ -85,7 +86,7 @@ def build_program(
     size = sum(leaf.size for leaf in jax.tree.leaves(one)) + sum(np.size(leaf) for leaf in model_state)
     record_bytes = 4 * lanes * (size + 2)
     slots = min(max(_BUFFER_BYTES // record_bytes, 1), 1 << (num_records - 1).bit_length())
-    tracks_best = not jax.tree.leaves(potential.feed()) if settings.track_best is None else settings.track_best
+    tracks_best = not potential.has_data if settings.track_best is None else settings.track_best
     # Noise drawn past the next periodic work would be drawn again after it.
     periods = [
         every for every in (sampler.coupling.measure_every, sampler.estimator.refresh_every) if every is not None
@@ -93,7 +94,7 @@ def build_program(
     chunk = min([chunk_length(lanes, size), *periods])
     has_state = jax.tree.leaves(jax.eval_shape(lambda: sampler.coupling.init(settings.num_chains)))
     return _program(
-        potential,
+        Outline(potential),
         sampler,
         settings.num_runs,
         settings.num_chains,
@@ -114,9 +115,11 @@ def check_start(program: Program, potential: Potential, seed_key: Array, feed: A
         one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), one)
 
     def energy(x, feed):
-        words = jnp.zeros(2, jnp.uint32)
-        noise = jax.tree.map(lambda leaf: leaf[0], potential.draw(words, words, jnp.zeros(1, jnp.int32), x))
-        batch = potential.batch(words, jnp.zeros((), jnp.int32), feed)
+        words, zero = jnp.zeros(2, jnp.uint32), jnp.zeros((), jnp.int32)
+        noise = jax.tree.map(lambda leaf: leaf[0], potential.draw(words, words, zero[None], x))
+        keys = open_streams(seed_key, program.num_runs, program.num_chains)
+        place = 0 if potential.is_batch_shared else (0, 0)
+        batch = jax.tree.map(lambda leaf: leaf[place], draw_batches(program.parts, keys, zero, feed)[0])
         return potential.evaluate(x, batch, noise, potential.init_model_state()).energy
 
     check_scalar_energy("energy", energy, one, feed)
@@ -135,9 +138,9 @@ def thread_pool_size() -> int:
 
 @functools.lru_cache(maxsize=32)
 def _program(
-    potential, sampler, num_runs, num_chains, chain_mode, chunk, group, slots, rows, tracks_best, collect
+    outline, sampler, num_runs, num_chains, chain_mode, chunk, group, slots, rows, tracks_best, collect
 ) -> Program:
-    parts = sampler.parts(potential, chain_mode)
+    parts = sampler.parts(outline.potential, chain_mode)
     return Program(parts, num_runs, num_chains, chunk, group, slots, rows, tracks_best, collect)
 
 

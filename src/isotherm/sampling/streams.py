@@ -7,8 +7,10 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from isotherm.potentials.batches import Batch
 from isotherm.potentials.potential import Potential
 from isotherm.randomness import Purpose, chain_keys, fold, normals_like, run_keys
+from isotherm.sampling.feeding import Stream
 from isotherm.sampling.iteration import Parts
 
 
@@ -80,10 +82,30 @@ def draw_potential_noises(
 
 def draw_batches(parts: Parts, keys: Keys, iteration: Array, feed: Any) -> tuple[Any, ...]:
     """The batches of an iteration, one for each that the estimator needs: leaves (R, ...), or (R, P, ...) where not shared."""
+    keys_of = keys.batch_shared if parts.potential.is_batch_shared else keys.batch
+    return batches_of(parts.potential, keys_of, iteration, feed, parts.num_batches)
 
-    def batches(key):
-        return tuple(parts.potential.batch(fold(key, b), iteration, feed) for b in range(parts.num_batches))
 
-    if parts.potential.is_batch_shared:
-        return jax.vmap(batches)(keys.batch_shared)
-    return jax.vmap(jax.vmap(batches))(keys.batch)
+def batches_of(potential: Potential, keys: Array, iteration: Array, feed: Any, number: int) -> tuple[Any, ...]:
+    """`number` batches of an iteration for each of the keys of shape (R, 2) or (R, P, 2), from data or from a stream."""
+    is_stream = isinstance(feed, Stream)
+    stored = None
+    if is_stream:
+        here = jax.tree.map(lambda leaf: leaf[iteration - feed.first], (feed.examples, feed.weights))
+        num_data = jnp.broadcast_to(feed.num_data, here[1].shape[:-1])
+        stored = Batch(here[0], here[1], num_data)
+
+    def of_key(key, stored):
+        return potential.augmented(key, iteration, stored) if is_stream else potential.batch(key, iteration, feed)
+
+    def of_number(evaluation, stored):
+        mapped = lambda key, stored: of_key(fold(key, evaluation), stored)  # noqa: E731
+        for _ in keys.shape[:-1]:
+            mapped = jax.vmap(mapped)
+        return mapped(keys, stored)
+
+    if number <= 2:
+        each = operator.itemgetter
+        return tuple(of_number(b, jax.tree.map(each(b), stored)) for b in range(number))
+    found = jax.vmap(of_number)(jnp.arange(number), stored)
+    return tuple(jax.tree.map(operator.itemgetter(b), found) for b in range(number))

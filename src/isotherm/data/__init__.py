@@ -1,0 +1,17 @@
+"""Data sets: a catalogue, downloads that are checked, and readers that trust no file.
+
+    from isotherm.data import get, load
+
+    get("mnist", "data")
+    arrays = load("mnist", "data")
+
+No file is part of isotherm; each comes from its publisher, under its publisher's terms.
+"""
+
+from isotherm.data.catalogue import CATALOGUE, find
+from isotherm.data.checking import Status, check
+from isotherm.data.dataset import DataSet, File
+from isotherm.data.download import get
+from isotherm.data.reading import load
+
+__all__ = ["CATALOGUE", "DataSet", "File", "Status", "check", "find", "get", "load"]

@@ -1,0 +1,108 @@
+"""The command line of the data sets: `isotherm data get`, `check` and `list`."""
+
+import dataclasses
+import pathlib
+import sys
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+
+
+@dataclasses.dataclass(frozen=True)
+class Get:
+    """Download a data set from its publisher and check it. A download that broke off is continued."""
+
+    name: tyro.conf.Positional[str]
+    """A data set that `isotherm data list` shows."""
+    dir: pathlib.Path = pathlib.Path("data")
+    """Folder for the files."""
+    mirror: str | None = None
+    """An address that holds files of the same names."""
+
+    def run(self, console: Console) -> None:
+        """Download."""
+        from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
+
+        from isotherm.data.download import get
+
+        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+        with Progress(*columns, console=console, transient=True) as bars:
+            tasks: dict[str, TaskID] = {}
+
+            def show(file: str, done: int, total: int | None) -> None:
+                if file not in tasks:
+                    tasks[file] = bars.add_task(file)
+                bars.update(tasks[file], completed=done, total=total)
+
+            def say(line: str) -> None:
+                console.print(line, highlight=False, markup=False)
+
+            try:
+                get(self.name, self.dir, urls=self.mirror, progress=show, say=say)
+            except KeyboardInterrupt:
+                say("Stopped. The same command goes on where it stopped.")
+                sys.exit(130)
+
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+    """Check the data sets in a folder. Ends with status 1 if a file is damaged."""
+
+    dir: tyro.conf.Positional[pathlib.Path]
+    """Folder of the files."""
+
+    def run(self, console: Console) -> None:
+        """Check."""
+        from rich.markup import escape
+        from rich.table import Table
+
+        from isotherm.data.checking import check
+
+        colours = {"right": "green", "damaged": "red", "missing": "yellow", "not checked": "yellow"}
+        found = check(self.dir)
+        if not found:
+            console.print(f"No data set is in {self.dir}.", highlight=False, markup=False)
+            return
+        table = Table("data set", "file", "state", "detail")
+        for status in found:
+            state = f"[{colours[status.state]}]{status.state}[/]"
+            table.add_row(status.dataset, escape(status.file), state, escape(status.detail))
+        console.print(table, highlight=False)
+        if any(status.state == "damaged" for status in found):
+            sys.exit(1)
+
+
+@dataclasses.dataclass(frozen=True)
+class List:
+    """List the data sets."""
+
+    def run(self, console: Console) -> None:
+        """Print the catalogue."""
+        from rich.table import Table
+
+        from isotherm.data.catalogue import CATALOGUE
+
+        table = Table("data set", "content", "download", "licence")
+        for dataset in CATALOGUE.values():
+            sizes = [file.num_bytes for file in dataset.files]
+            size = f"{sum(filter(None, sizes)) / 1e6:,.1f} MB" if all(sizes) else "below 1 MB"
+            table.add_row(dataset.name, dataset.description, size, dataset.licence)
+        console.print(table, highlight=False, markup=False)
+
+
+@dataclasses.dataclass(frozen=True)
+class Data:
+    """Download, check and list data sets."""
+
+    command: tyro.conf.OmitSubcommandPrefixes[
+        tyro.conf.OmitArgPrefixes[
+            Annotated[Get, tyro.conf.subcommand("get")]
+            | Annotated[Check, tyro.conf.subcommand("check")]
+            | Annotated[List, tyro.conf.subcommand("list")]
+        ]
+    ]
+
+    def run(self, console: Console) -> None:
+        """Run the one that was chosen."""
+        self.command.run(console)

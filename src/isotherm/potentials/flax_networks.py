@@ -1,0 +1,146 @@
+"""Networks of Flax: modules of nnx and of linen."""
+
+from collections.abc import Callable
+from typing import Any, Unpack
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from isotherm.errors import refuse
+from isotherm.potentials.losses import Loss
+from isotherm.potentials.networks import Network, NetworkOptions, NetworkPotential, network_potential
+
+
+def from_nnx(
+    module: Any, loss: str | Loss, data: tuple[Any, Any], **options: Unpack[NetworkOptions]
+) -> NetworkPotential:
+    """The potential of a Flax nnx module.
+
+    A position is a dict of weights by their dotted names; statistics of BatchNorm are a model state, of which every chain has
+    its own. `potential.start` is what to pass as `init`.
+
+    Args:
+        module: an `nnx.Module`, whose weights every chain then starts from; or a function of `nnx.Rngs` that makes one, so that
+            every chain starts from weights of its own. The module is called as `module(inputs)`.
+        loss: "cross_entropy", "squared_error", or a function of (outputs, targets) that gives minus the log likelihood of every
+            example.
+        data: (inputs, targets).
+        **options: see `NetworkOptions`.
+
+    Example:
+        >>> from flax import nnx
+        >>> data = (jnp.ones((10, 3)), jnp.zeros(10, jnp.int32))
+        >>> potential = from_nnx(lambda rngs: nnx.Linear(3, 2, rngs=rngs), "cross_entropy", data, batch_size=5, weight_decay=1.0)
+        >>> sorted(potential.start(jax.random.key(0)))
+        ['bias', 'kernel']
+    """
+    from flax import nnx
+
+    is_made = not isinstance(module, nnx.Module)
+    if is_made and not callable(module):
+        refuse("module", "an nnx.Module or a function of nnx.Rngs", type(module).__name__, "Pass one of them.")
+    one = module(nnx.Rngs(0)) if is_made else module
+    weights, random, rest = (_flat(nnx, state) for state in nnx.split(nnx.clone(one), nnx.Param, nnx.RngState, ...)[1:])
+    graphs = {mode: _graph(nnx, one, *mode) for mode in ((True, True), (True, False), (False, True), (False, False))}
+
+    def merge(weights_now, state_now, is_training, key):
+        found = [
+            (path, variable.replace(value))
+            for known, values in ((weights, weights_now), (rest, state_now))
+            for (path, variable), value in zip(known.values(), [values[name] for name in known], strict=True)
+        ]
+        for number, (path, variable) in enumerate(random.values()):
+            value = jax.tree.leaves(variable)[0]
+            if key is not None and jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
+                value = jax.random.fold_in(key, number)
+            found.append((path, variable.replace(value)))
+        return nnx.merge(graphs[is_training, key is not None], nnx.from_flat_state(found))
+
+    def apply(weights_now, state_now, inputs, is_training, key):
+        module_now = merge(weights_now, state_now, is_training, key)
+        outputs = module_now(inputs)
+        return outputs, _values(_flat(nnx, nnx.split(module_now, nnx.Param, nnx.RngState, ...)[3]))
+
+    def start(key):
+        return _values(_flat(nnx, nnx.state(module(nnx.Rngs(key)), nnx.Param)))
+
+    def rebuild(weights_now, state_now):
+        return merge(weights_now, state_now, False, None)
+
+    network = Network(apply, start if is_made else _values(weights), _values(rest), rebuild)
+    return network_potential(network, loss, data, **options)
+
+
+def from_linen(
+    module: Any,
+    loss: str | Loss,
+    data: tuple[Any, Any],
+    *,
+    weights: Any = None,
+    train_argument: str | None = None,
+    **options: Unpack[NetworkOptions],
+) -> NetworkPotential:
+    """The potential of a Flax linen module.
+
+    A position is the collection `params`; all other collections, such as `batch_stats`, are a model state.
+
+    Args:
+        module: a `linen.Module`, called as `module(inputs)`.
+        loss: as in `from_nnx`.
+        data: (inputs, targets).
+        weights: variables as `module.init` returns them, for all chains to start from; None draws them for every chain.
+        train_argument: the name of the module's argument that says whether it trains, such as "train"; None if it has none. A
+            name that ends in "deterministic" or "use_running_average" is given the opposite.
+        **options: see `NetworkOptions`. With `dropout="on"` the module gets the stream "dropout".
+    """
+    prepare = options.get("prepare")
+    inputs = jax.tree.map(lambda leaf: jnp.asarray(leaf[:1]), data[0])
+    inputs = inputs if prepare is None else prepare(inputs)
+
+    def mode(is_training):
+        if train_argument is None:
+            return {}
+        return {train_argument: is_training != train_argument.endswith(("deterministic", "use_running_average"))}
+
+    def init(key):
+        return module.init({"params": key, "dropout": key}, inputs, **mode(False))
+
+    variables = init(jax.random.key(0)) if weights is None else weights
+    others = {name: value for name, value in variables.items() if name != "params"}
+
+    def apply(weights_now, state_now, inputs, is_training, key):
+        rngs = None if key is None else {"dropout": key}
+        variables = {"params": weights_now, **(state_now or {})}
+        names = list(others) if is_training else []
+        found = module.apply(variables, inputs, rngs=rngs, mutable=names or False, **mode(is_training))
+        outputs, after = found if names else (found, {})
+        return outputs, {**state_now, **after} if others else state_now
+
+    def rebuild(weights_now: Any, state_now: Any) -> Any:
+        return module.bind({"params": weights_now, **(state_now or {})})
+
+    def start(key: Array) -> Any:
+        return init(key)["params"]
+
+    network = Network(apply, start if weights is None else variables["params"], others or (), rebuild)
+    return network_potential(network, loss, data, **options)
+
+
+def _graph(nnx: Any, module: Any, is_training: bool, has_dropout: bool) -> Any:
+    """The static part of a module that trains or not, with or without dropout."""
+    copy = nnx.clone(module)
+    change: Callable[..., None] = copy.set_attributes
+    change(use_running_average=not is_training, raise_if_not_found=False)
+    change(deterministic=not has_dropout, raise_if_not_found=False)
+    return nnx.split(copy, ...)[0]
+
+
+def _flat(nnx: Any, state: Any) -> dict[str, Any]:
+    """Paths and variables by dotted names."""
+    return {".".join(map(str, path)): (path, variable) for path, variable in nnx.to_flat_state(state)}
+
+
+def _values(flat: dict[str, Any]) -> Any:
+    """Arrays by dotted names; () where there are none."""
+    return {name: jax.tree.leaves(variable)[0] for name, (_, variable) in flat.items()} or ()

@@ -1,0 +1,60 @@
+"""Losses of networks: minus the log likelihood of every example."""
+
+import dataclasses
+import math
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from isotherm.errors import check_choice, check_real
+
+Loss = Callable[[Array, Array], Array]
+
+
+def cross_entropy(outputs: Array, labels: Array) -> Array:
+    """-log softmax(outputs) at integer labels.
+
+    Example:
+        >>> cross_entropy(jnp.zeros((1, 4)), jnp.array([2]))
+        Array([1.3862944], dtype=float32)
+    """
+    log_probabilities = jax.nn.log_softmax(outputs)
+    return -jnp.take_along_axis(log_probabilities, labels[..., None].astype(jnp.int32), axis=-1)[..., 0]
+
+
+def squared_error(outputs: Array, targets: Array) -> Array:
+    """The sum of squared errors of an example: a Gaussian likelihood of variance 1/2, as in the thesis' regressions.
+
+    Example:
+        >>> squared_error(jnp.array([[3.0]]), jnp.array([1.0]))
+        Array([4.], dtype=float32)
+    """
+    return jnp.sum((outputs - targets.reshape(outputs.shape)) ** 2, axis=tuple(range(1, outputs.ndim)))
+
+
+@dataclasses.dataclass(frozen=True)
+class Gaussian:
+    """A Gaussian likelihood with known standard deviation `scale`, with its normalising constant."""
+
+    scale: float = 1.0
+
+    def __post_init__(self):
+        check_real("scale", self.scale, "Give the standard deviation of the noise.", above=0.0)
+
+    def __call__(self, outputs: Array, targets: Array) -> Array:
+        """-log density of every example."""
+        errors = (outputs - targets.reshape(outputs.shape)) / self.scale
+        constant = math.log(self.scale) + 0.5 * math.log(2 * math.pi)
+        return jnp.sum(0.5 * errors**2 + constant, axis=tuple(range(1, outputs.ndim)))
+
+
+LOSSES: dict[str, Loss] = {"cross_entropy": cross_entropy, "squared_error": squared_error}
+
+
+def as_loss(loss: str | Loss) -> Loss:
+    """A loss from its name, or the function itself."""
+    if callable(loss):
+        return loss
+    return LOSSES[check_choice("loss", loss, tuple(LOSSES))]

@@ -1,0 +1,183 @@
+"""Potentials of neural networks, whatever library they are written with."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, TypedDict, Unpack
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from isotherm.errors import check_choice, check_real, refuse
+from isotherm.potentials.batches import Batch
+from isotherm.potentials.likelihood import LikelihoodPotential
+from isotherm.potentials.losses import Loss, as_loss
+from isotherm.randomness import words
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Network:
+    """A network as pure functions; the adapters make one of a module.
+
+    Attributes:
+        apply: maps (weights, model_state, inputs, is_training, key) to (outputs, next model_state). In training BatchNorm uses the
+            batch's statistics; without a key dropout is off.
+        start: weights, or a function of a key that makes them.
+        model_state: what the network carries beside its weights, such as BatchNorm statistics; () if nothing.
+        rebuild: maps (weights, model_state) to a module of the library that the network came from.
+    """
+
+    apply: Callable[..., tuple[Array, Any]]
+    start: Any
+    model_state: Any
+    rebuild: Callable[[Any, Any], Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class WeightDecay:
+    """The log density of a Gaussian prior of precision `precision` on every weight, without its constant."""
+
+    precision: float
+
+    def __call__(self, weights: Any) -> Array:
+        """-precision / 2 * |weights|^2."""
+        squares = [jnp.sum(jnp.square(leaf.astype(jnp.result_type(float)))) for leaf in jax.tree.leaves(weights)]
+        return -0.5 * self.precision * sum(squares, jnp.zeros(()))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class NetworkPotential(LikelihoodPotential):
+    """U(w) = precision / 2 * |w|^2 + (N/n) * sum of losses: a network with a Gaussian prior on its weights.
+
+    Attributes:
+        network: the network.
+        loss: maps (outputs, targets) to minus the log likelihood of every example.
+        has_dropout: whether dropout is on while sampling, with masks of the run's seed.
+        compute_dtype: what the network computes in; weights, statistics and the loss stay in their own precision.
+        prepare: maps inputs as they are stored to what the network takes, in training and prediction; None leaves them.
+    """
+
+    network: Network | None = None
+    loss: Loss | None = None
+    has_dropout: bool = False
+    compute_dtype: str | None = None
+    prepare: Callable[[Any], Any] | None = None
+
+    @property
+    def start(self) -> Any:
+        """What to pass as `init`: the module's weights, or a function of a key that draws them."""
+        assert self.network is not None
+        return self.network.start
+
+    def draw(self, key_shared: Array, key_own: Array, iterations: Array, position: Any) -> Any:
+        return words(key_own, iterations, 2) if self.has_dropout else ()
+
+    def outputs(
+        self, weights: Any, inputs: Any, model_state: Any = None, key: Array | None = None, is_training: bool = False
+    ) -> Array:
+        """Outputs of the network at `weights`, such as logits, in single precision.
+
+        BatchNorm uses the statistics in `model_state`, which belong to the weights: pass those of the draw. With a `key`
+        dropout stays on, as Monte Carlo dropout wants it.
+        """
+        state = self.init_model_state() if model_state is None else model_state
+        return self._forward(weights, state, inputs, is_training, key)[0]
+
+    def module(self, weights: Any, model_state: Any = None) -> Any:
+        """The module at `weights`, as the library that it came from has it."""
+        assert self.network is not None
+        return self.network.rebuild(weights, self.init_model_state() if model_state is None else model_state)
+
+    def _log_likelihoods(self, position: Any, batch: Batch, noise: Any, model_state: Any) -> tuple[Array, Any]:
+        assert self.loss is not None
+        inputs, targets = batch.examples
+        key = None
+        if self.has_dropout and noise is not None:
+            key = jax.random.wrap_key_data(noise, impl="threefry2x32")
+        outputs, model_state = self._forward(position, model_state, inputs, True, key)
+        return -self.loss(outputs, targets), model_state
+
+    def _forward(self, weights: Any, model_state: Any, inputs: Any, is_training: bool, key: Any) -> tuple[Array, Any]:
+        assert self.network is not None
+        inputs = inputs if self.prepare is None else self.prepare(inputs)
+        if self.compute_dtype is not None:
+            weights, inputs = _cast(weights, self.compute_dtype), _cast(inputs, self.compute_dtype)
+        outputs, after = self.network.apply(weights, model_state, inputs, is_training, key)
+        after = jax.tree.map(lambda new, old: new.astype(old.dtype), after, model_state)
+        return outputs.astype(jnp.promote_types(outputs.dtype, jnp.float32)), after
+
+
+class NetworkOptions(TypedDict, total=False):
+    """Options of `from_nnx`, `from_linen` and `from_equinox`.
+
+    Attributes:
+        batch_size: n; None takes all data in every iteration.
+        weight_decay: precision of a Gaussian prior on every weight, BatchNorm's and biases included, in the convention of
+            `potentials.to_bayesian`; 0 is a flat prior.
+        log_prior: a log prior of another form, in place of `weight_decay`.
+        is_prior_read: whether the energies that couplings read hold the prior. The thesis' networks leave it out: its partitions
+            and corrections are about losses.
+        dropout: "off" or "on" while sampling.
+        compute_dtype: such as jnp.bfloat16, for mixed precision.
+        prepare: maps inputs as stored to what the network takes, such as `data.Normalise(mean, std)` for uint8 images.
+        augment: maps (key, (inputs, targets)) to the same, such as those of `isotherm.data.augment`.
+        batching: "epochs", "independent" or "replacement".
+        is_batch_shared: whether the chains of a run see the same batches.
+        num_used: how many rows count, where there is room to grow.
+        is_streamed: whether the data stay on the host and only batches travel.
+    """
+
+    batch_size: int | None
+    weight_decay: float
+    log_prior: Callable[[Any], Array] | None
+    is_prior_read: bool
+    dropout: str
+    compute_dtype: Any
+    prepare: Callable[[Any], Any] | None
+    augment: Callable[[Array, Any], Any] | None
+    batching: str
+    is_batch_shared: bool
+    num_used: int | None
+    is_streamed: bool
+
+
+def network_potential(
+    network: Network, loss: str | Loss, data: Any, **options: Unpack[NetworkOptions]
+) -> NetworkPotential:
+    """The potential of a network; see `NetworkOptions`."""
+    weight_decay, log_prior = options.get("weight_decay", 0.0), options.get("log_prior")
+    check_real("weight_decay", weight_decay, "Give the precision of the prior, or 0 for a flat one.", minimum=0.0)
+    if log_prior is not None and weight_decay > 0:
+        refuse("log_prior", "None beside a weight decay", repr(log_prior), "Give one of them.")
+    if not isinstance(data, tuple) or len(data) != 2:
+        refuse("data", "a pair (inputs, targets)", type(data).__name__, "Give the inputs first.")
+    dtype = options.get("compute_dtype")
+    if dtype is not None and not jnp.issubdtype(jnp.dtype(dtype), jnp.floating):
+        refuse("compute_dtype", "a floating-point type", repr(dtype), "Give jnp.bfloat16, or None.")
+    return NetworkPotential(
+        log_likelihood=network.apply,
+        log_prior=log_prior if weight_decay == 0 else WeightDecay(weight_decay),
+        data=data,
+        batch_size=options.get("batch_size"),
+        batching=options.get("batching", "epochs"),
+        is_batch_shared=options.get("is_batch_shared", True),
+        model_state=network.model_state if jax.tree.leaves(network.model_state) else None,
+        augment=options.get("augment"),
+        is_prior_read=options.get("is_prior_read", True),
+        num_used=options.get("num_used"),
+        is_streamed=options.get("is_streamed", False),
+        network=network,
+        loss=as_loss(loss),
+        has_dropout=check_choice("dropout", options.get("dropout", "off"), ("off", "on")) == "on",
+        compute_dtype=None if dtype is None else jnp.dtype(dtype).name,
+        prepare=options.get("prepare"),
+    )
+
+
+def _cast(tree: Any, dtype: str) -> Any:
+    """Floating-point leaves in another precision; others, such as labels and token numbers, as they are."""
+
+    def cast(leaf):
+        return leaf.astype(dtype) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf
+
+    return jax.tree.map(cast, tree)

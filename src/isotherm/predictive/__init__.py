@@ -1,0 +1,58 @@
+"""What ensembles of networks predict: weighted averages, scores, uncertainty, SWAG, and the landscape around the draws."""
+
+from isotherm.predictive.average import Draws, Prediction, outputs_of_draws, predict
+from isotherm.predictive.classification import (
+    Calibration,
+    accuracy,
+    brier,
+    brier_of_unknown,
+    calibration,
+    ensemble_uncertainty,
+    entropy,
+    mutual_information,
+    nll,
+    summarise,
+)
+from isotherm.predictive.landscape import Landscape, plot_landscape, project
+from isotherm.predictive.outliers import auroc, entropy_cdf, fpr95
+from isotherm.predictive.pictures import plot_entropy_cdfs, plot_reliability
+from isotherm.predictive.regression import coverage, crps, gaussian_nll, intervals, predictive_mean, rmse
+from isotherm.predictive.scaling import fit_temperature, scaled
+from isotherm.predictive.swag import Ensemble, Swag, fit_swag, refresh_statistics
+
+__all__ = [
+    "Calibration",
+    "Draws",
+    "Ensemble",
+    "Landscape",
+    "Prediction",
+    "Swag",
+    "accuracy",
+    "auroc",
+    "brier",
+    "brier_of_unknown",
+    "calibration",
+    "coverage",
+    "crps",
+    "ensemble_uncertainty",
+    "entropy",
+    "entropy_cdf",
+    "fit_swag",
+    "fit_temperature",
+    "fpr95",
+    "gaussian_nll",
+    "intervals",
+    "mutual_information",
+    "nll",
+    "outputs_of_draws",
+    "plot_entropy_cdfs",
+    "plot_landscape",
+    "plot_reliability",
+    "predict",
+    "predictive_mean",
+    "project",
+    "refresh_statistics",
+    "rmse",
+    "scaled",
+    "summarise",
+]

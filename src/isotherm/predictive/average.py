@@ -1,0 +1,192 @@
+"""Weighted model averages over draws and chains, one draw at a time: draws may lie on a disk."""
+
+import functools
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from isotherm.errors import check_choice, check_integer, check_real, refuse
+from isotherm.potentials.networks import NetworkPotential
+from isotherm.sampling.estimates import normalised_weights
+
+_NEGLIGIBLE = 1e-12
+
+
+class Draws(Protocol):
+    """What an average needs: a `Run`, or draws from elsewhere. Axes (run, chain, draw, ...)."""
+
+    @property
+    def draws(self) -> Any: ...
+    @property
+    def model_state(self) -> Any: ...
+    @property
+    def log_weights(self) -> Any: ...
+
+
+class Prediction(NamedTuple):
+    """What an ensemble says of N examples.
+
+    Attributes:
+        probabilities: of the average, (N, C).
+        logits: the weighted mean of the networks' logits, (N, C).
+        mean_entropy: the weighted mean of the networks' own entropies, (N,).
+        draw_weights: of the networks, (S,), summing to one.
+        draw_accuracy: of every network alone, (S,), where labels were given.
+        draw_nll: the mean negative log likelihood of every network alone, likewise.
+    """
+
+    probabilities: np.ndarray
+    logits: np.ndarray
+    mean_entropy: np.ndarray
+    draw_weights: np.ndarray
+    draw_accuracy: np.ndarray | None
+    draw_nll: np.ndarray | None
+
+    @property
+    def entropy(self) -> np.ndarray:
+        """Of the average: all of its uncertainty, (N,)."""
+        return -np.sum(self.probabilities * np.log(np.maximum(self.probabilities, 1e-30)), axis=-1)
+
+    @property
+    def mutual_information(self) -> np.ndarray:
+        """The part of the uncertainty that comes from the networks' disagreement, (N,)."""
+        return np.maximum(self.entropy - self.mean_entropy, 0.0)
+
+    @property
+    def best_accuracy(self) -> float:
+        """The accuracy of the best single network: the thesis' best point estimate, chosen on these very labels."""
+        if self.draw_accuracy is None:
+            refuse("labels", "given to `predict`", "None", "The best network is the best on some labels.")
+        return float(np.max(self.draw_accuracy))
+
+
+def predict(
+    run: Draws,
+    potential: NetworkPotential,
+    inputs: Any,
+    *,
+    labels: Any = None,
+    by: str = "probabilities",
+    scale: float = 1.0,
+    batch_size: int = 1000,
+) -> Prediction:
+    """The weighted average of the networks in `run` on `inputs`.
+
+    Every network uses its own BatchNorm statistics, and counts with its importance weight. Runs that are independent repeats are
+    averaged too; for each apart use `run.per_run()`.
+
+    Args:
+        run: draws of networks' weights.
+        potential: the potential that they came from.
+        inputs: as stored, such as uint8 images.
+        labels: where given, every network is also judged alone.
+        by: "probabilities" averages these; "logits" averages logits, as the thesis' tables do.
+        scale: divides the logits of every network first (temperature scaling).
+        batch_size: examples at a time.
+
+    Example:
+        >>> import isotherm as iso
+        >>> from flax import nnx
+        >>> x, y = np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32), np.arange(40) % 2
+        >>> potential = iso.potentials.from_nnx(lambda rngs: nnx.Linear(2, 2, rngs=rngs), "cross_entropy", (x, y), batch_size=20)
+        >>> run = iso.sample(potential, iso.sgld(0.001), num_steps=50, init=potential.start)
+        >>> predict(run, potential, x).probabilities.shape
+        (40, 2)
+    """
+    check_choice("by", by, ("probabilities", "logits"))
+    check_integer("batch_size", batch_size, 1, "Give examples at a time.")
+    check_real("scale", scale, "Give the temperature of the logits.", above=0.0)
+    step = _step(potential, float(scale))
+    pieces, number = _in_pieces(inputs, batch_size)
+    targets = None if labels is None else _in_pieces(np.asarray(labels), batch_size)[0]
+    total: Any = None
+    weights, scores = [], []
+    for draw, state, weight in each_draw(run):
+        total, score = step(total, draw, state, jnp.asarray(weight, jnp.float32), pieces, targets, number)
+        weights.append(weight)
+        scores.append(score)
+    mean, logits, entropy = (np.asarray(part, np.float64)[:number] / sum(weights) for part in total)
+    if by == "logits":
+        mean = np.asarray(jax.nn.softmax(jnp.asarray(logits, jnp.float32)), np.float64)
+    mean /= mean.sum(axis=-1, keepdims=True)
+    judged = None if labels is None else np.asarray(scores, np.float64)
+    alone = (None, None) if judged is None else (judged[:, 0], judged[:, 1])
+    return Prediction(mean, logits, entropy, np.asarray(weights), *alone)
+
+
+def outputs_of_draws(
+    run: Draws, potential: NetworkPotential, inputs: Any, *, batch_size: int = 1000
+) -> tuple[np.ndarray, np.ndarray]:
+    """Outputs of every network, (S, N, ...), and the weights of the networks, (S,): for regressions, whose outputs are small."""
+    pieces, number = _in_pieces(inputs, batch_size)
+    forward = _forward(potential)
+    found, weights = [], []
+    for draw, state, weight in each_draw(run):
+        found.append(np.asarray(forward(draw, state, pieces)).reshape(-1, *forward_shape(potential))[:number])
+        weights.append(weight)
+    return np.stack(found), np.asarray(weights)
+
+
+def forward_shape(potential: NetworkPotential) -> tuple[int, ...]:
+    """The shape of the outputs of one example."""
+    inputs = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((1, *leaf.shape[1:]), leaf.dtype), potential.data[0])
+    start = potential.start
+    weights = jax.eval_shape(start, jax.random.key(0)) if callable(start) else start
+    return jax.eval_shape(potential.outputs, weights, inputs).shape[1:]
+
+
+def each_draw(run: Draws) -> Iterator[tuple[Any, Any, float]]:
+    """Draws with their model states and normalised weights, one at a time; draws without weight are left out."""
+    weights = normalised_weights(np.asarray(run.log_weights))
+    for place in zip(*np.nonzero(weights > _NEGLIGIBLE), strict=True):
+        here = tuple(int(number) for number in place)
+        draw, state = jax.tree.map(lambda leaf: np.asarray(leaf[here]), (run.draws, run.model_state))  # noqa: B023
+        yield draw, state, float(weights[here])
+
+
+def _in_pieces(inputs: Any, size: int) -> tuple[Any, int]:
+    """Examples along a new axis of batches, the last one filled up with zeros, and their number."""
+    number = len(jax.tree.leaves(inputs)[0])
+    batches = -(-number // size)
+
+    def cut(leaf):
+        leaf = np.asarray(leaf)
+        filled = np.zeros((batches * size, *leaf.shape[1:]), leaf.dtype)
+        filled[:number] = leaf
+        return jnp.asarray(filled.reshape(batches, size, *leaf.shape[1:]))
+
+    return jax.tree.map(cut, inputs), number
+
+
+@functools.lru_cache(maxsize=32)
+def _step(potential: NetworkPotential, scale: float) -> Any:
+    """One network added to the sums."""
+
+    def judge(log_probabilities: Array, targets: Array, number: Array) -> Array:
+        flat = log_probabilities.reshape(-1, log_probabilities.shape[-1])
+        labels = targets.reshape(-1)
+        is_inside = jnp.arange(len(labels)) < number
+        right = (jnp.argmax(flat, axis=-1) == labels) & is_inside
+        lost = -jnp.take_along_axis(flat, labels[:, None].astype(jnp.int32), axis=-1)[:, 0] * is_inside
+        return jnp.stack([jnp.sum(right), jnp.sum(lost)]) / number
+
+    def step(total, draw, state, weight, pieces, targets, number):
+        logits = lax.map(lambda inputs: potential.outputs(draw, inputs, state), pieces) / scale
+        log_probabilities = jax.nn.log_softmax(logits)
+        probabilities = jnp.exp(log_probabilities)
+        entropy = -jnp.sum(probabilities * log_probabilities, axis=-1)
+        found = (probabilities, logits, entropy)
+        found = tuple(weight * part.reshape(-1, *part.shape[2:]) for part in found)
+        after = found if total is None else jax.tree.map(jnp.add, total, found)
+        return after, None if targets is None else judge(log_probabilities, targets, number)
+
+    return jax.jit(step)
+
+
+@functools.lru_cache(maxsize=32)
+def _forward(potential: NetworkPotential) -> Any:
+    return jax.jit(lambda draw, state, pieces: lax.map(lambda x: potential.outputs(draw, x, state), pieces))

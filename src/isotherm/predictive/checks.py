@@ -1,0 +1,54 @@
+"""What the scores demand of their arguments."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from isotherm.errors import refuse
+
+
+def check_weights(name: str, weights: ArrayLike | None, length: int) -> np.ndarray:
+    """Return weights as they are, in float64 (ones if None), or refuse them."""
+    w = np.ones(length) if weights is None else np.asarray(weights, np.float64)
+    if w.shape != (length,):
+        refuse(name, f"of shape ({length},)", f"shape {w.shape}", "Give one weight for each, or None for equal ones.")
+    if not (np.isfinite(w).all() and (w >= 0).all() and 0 < w.sum() < np.inf):
+        found = f"smallest {w.min()}, sum {w.sum()}" if length else "none"
+        refuse(
+            name, "finite and non-negative with a positive sum", found, "Subtract the largest log weight before exp."
+        )
+    return w
+
+
+def check_values(name: str, values: ArrayLike, length: int | None = None) -> np.ndarray:
+    """Return a vector of finite numbers in float64, or refuse it."""
+    array = np.asarray(values, np.float64)
+    if array.ndim != 1 or not array.size or length not in (None, array.size):
+        rule = "of shape (examples,)" if length is None else f"of shape ({length},)"
+        refuse(name, rule, f"shape {array.shape}", "Give one number for each example.")
+    if not np.isfinite(array).all():
+        refuse(name, "finite", f"{array[~np.isfinite(array)][0]}", "Leave out the examples that have none.")
+    return array
+
+
+def check_probabilities(name: str, values: ArrayLike) -> np.ndarray:
+    """Return rows of probabilities in float64, clipped to [0, 1], or refuse them."""
+    p = np.asarray(values, np.float64)
+    if p.ndim != 2 or not p.size:
+        refuse(name, "of shape (examples, classes)", f"shape {p.shape}", "Give one row for each example.")
+    if not (np.isfinite(p).all() and p.min() >= -1e-5 and p.max() <= 1 + 1e-5):
+        refuse(name, "finite and in [0, 1]", f"values in [{p.min()}, {p.max()}]", "Apply a softmax to logits first.")
+    worst = p.sum(axis=1)[np.argmax(np.abs(p.sum(axis=1) - 1))]
+    if abs(worst - 1) > 1e-3:
+        refuse(name, "rows that sum to 1", f"a row of sum {worst:g}", "Put classes last and divide by their sum.")
+    return p.clip(0.0, 1.0)
+
+
+def check_labels(labels: ArrayLike, num_examples: int, num_classes: int) -> np.ndarray:
+    """Return integer labels, or refuse them."""
+    y = np.asarray(labels)
+    if y.shape != (num_examples,) or y.dtype.kind not in "iu":
+        found = f"shape {y.shape} of {y.dtype}"
+        refuse("labels", f"integers of shape ({num_examples},)", found, "Give one class number for each example.")
+    if y.min() < 0 or y.max() >= num_classes:
+        refuse("labels", f"in [0, {num_classes})", f"{y.min()} to {y.max()}", "Number the classes from 0.")
+    return y

@@ -1,0 +1,109 @@
+"""How data reach the compiled program: all at once, or the batches of a block, gathered on the host while the last one runs."""
+
+import concurrent.futures
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from isotherm.potentials.potential import Potential, WrappedPotential
+from isotherm.randomness import Purpose, chain_keys, fold, run_keys
+from isotherm.sampling.iteration import Parts
+
+_STREAM_BYTES = 256 << 20
+
+
+class Stream(NamedTuple):
+    """Batches of the iterations first, ..., first + L - 1.
+
+    Attributes:
+        first: the first of them.
+        examples: leaves (L, B, R, n, ...), or (L, B, R, P, n, ...) where chains have batches of their own.
+        weights: of the examples, likewise.
+        num_data: N.
+    """
+
+    first: Array
+    examples: Any
+    weights: Array
+    num_data: Array
+
+
+class Feeder:
+    """Gives the program the data of every block.
+
+    Attributes:
+        longest: iterations that a block may have; None for any number.
+    """
+
+    longest: int | None = None
+
+    def __init__(self, potential: Potential):
+        self._feed = potential.feed()
+
+    def block(self, first: int, last: int) -> Any:
+        """What the program needs for the iterations first, ..., last - 1."""
+        return self._feed
+
+    def measured(self, iteration: int) -> Any:
+        """What the program needs for the measurements at `iteration`."""
+        return self._feed
+
+
+class StreamFeeder(Feeder):
+    """Gathers batches on the host, from arrays that may be mapped from a disk, one block ahead of the program."""
+
+    def __init__(self, potential: Any, parts: Parts, seed_key: Array, num_runs: int, num_chains: int):
+        self._potential, self._num_measured = potential, parts.coupling.num_measured
+
+        def keys(purpose):
+            shared = run_keys(seed_key, purpose, num_runs)
+            return shared if potential.is_batch_shared else chain_keys(shared, num_chains)
+
+        row = sum(leaf.nbytes // max(len(leaf), 1) for leaf in jax.tree.leaves(potential.data))
+        lanes = num_runs * (1 if potential.is_batch_shared else num_chains) * parts.num_batches
+        # Two blocks are in memory at a time: one in use, and one under way.
+        self.longest = int(np.clip(_STREAM_BYTES // (2 * lanes * potential.batch_size * row), 1, 1024))
+        self._places = _places(potential, keys(Purpose.BATCH), parts.num_batches, self.longest)
+        self._places_measured = _places(potential, keys(Purpose.MEASURE_BATCH), max(self._num_measured, 1), 1)
+        self._worker = concurrent.futures.ThreadPoolExecutor(1, "isotherm-feed")
+        self._ahead: dict[int, concurrent.futures.Future[Stream]] = {}
+
+    def block(self, first: int, last: int) -> Stream:
+        ahead = self._ahead.pop(first, None)
+        found = self._gather(self._places, first) if ahead is None else ahead.result()
+        self._ahead = {last: self._worker.submit(self._gather, self._places, last)}
+        return found
+
+    def measured(self, iteration: int) -> Stream:
+        return self._gather(self._places_measured, iteration)
+
+    def _gather(self, places_from: Callable[[Array], tuple[Array, Array]], first: int) -> Stream:
+        places, weights = places_from(jnp.asarray(first, jnp.int32))
+        rows = np.asarray(places)
+        examples = jax.tree.map(lambda leaf: jax.device_put(leaf[rows]), self._potential.data)
+        return Stream(jnp.asarray(first, jnp.int32), examples, weights, jnp.asarray(self._potential.num_data))
+
+
+def _places(potential: Any, keys: Array, num_batches: int, length: int) -> Callable[[Array], tuple[Array, Array]]:
+    """Maps a first iteration to rows and weights of a block: those that a program with the data would take."""
+
+    def of_key(key, batch, iteration):
+        return potential.places(fold(key, batch), iteration, jnp.asarray(potential.num_data))
+
+    for _ in keys.shape[:-1]:
+        of_key = jax.vmap(of_key, (0, None, None))
+    each = jax.vmap(jax.vmap(of_key, (None, 0, None)), (None, None, 0))
+    return jax.jit(lambda first: each(keys, jnp.arange(num_batches), first + jnp.arange(length)))
+
+
+def feeder_of(potential: Potential, parts: Parts, seed_key: Array, num_runs: int, num_chains: int) -> Feeder:
+    """The feeder that a potential needs."""
+    if not potential.is_streamed:
+        return Feeder(potential)
+    while isinstance(potential, WrappedPotential):
+        potential = potential.inner
+    return StreamFeeder(potential, parts, seed_key, num_runs, num_chains)
