@@ -75,7 +75,9 @@ def measure(name: str, data: dict[str, np.ndarray], num_epochs: int) -> dict[str
     test = predict(
         _Last(*last), potential, data["test_inputs"], labels=data["test_labels"].astype(np.int32), batch_size=2000
     )
-    squares = sum(np.sum(np.square(np.asarray(leaf)), axis=tuple(range(3, leaf.ndim))) for leaf in jax.tree.leaves(second.draws))
+    squares = sum(
+        np.sum(np.square(np.asarray(leaf)), axis=tuple(range(3, leaf.ndim))) for leaf in jax.tree.leaves(second.draws)
+    )
     losses = (np.asarray(second.energies) - WEIGHT_DECAY / 2 * squares)[0].mean(axis=0) / potential.num_data
     stats = jax.local_devices()[0].memory_stats() or {}
     shutil.rmtree(folder.parent)

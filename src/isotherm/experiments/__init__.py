@@ -17,4 +17,5 @@ EXPERIMENTS: dict[str, str] = {
     "rugged-paths": "rugged_paths",
     "ten-functions": "ten_functions",
     "interaction": "interaction",
+    "uci": "uci",
 }

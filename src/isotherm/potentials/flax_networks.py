@@ -42,7 +42,9 @@ def from_nnx(
         refuse("module", "an nnx.Module or a function of nnx.Rngs", type(module).__name__, "Pass one of them.")
     one = module(nnx.Rngs(0)) if is_made else module
     weights, random, rest = (_flat(nnx, state) for state in nnx.split(nnx.clone(one), nnx.Param, nnx.RngState, ...)[1:])
-    graphs = {mode: _graph(nnx, one, *mode) for mode in ((True, True), (True, False), (False, True), (False, False))}
+    dtype = options.get("compute_dtype")
+    modes = ((True, True), (True, False), (False, True), (False, False))
+    graphs = {mode: _graph(nnx, one, *mode, dtype) for mode in modes}
 
     def merge(weights_now, state_now, is_training, key):
         found = [
@@ -127,12 +129,15 @@ def from_linen(
     return network_potential(network, loss, data, **options)
 
 
-def _graph(nnx: Any, module: Any, is_training: bool, has_dropout: bool) -> Any:
-    """The static part of a module that trains or not, with or without dropout."""
+def _graph(nnx: Any, module: Any, is_training: bool, has_dropout: bool, dtype: Any) -> Any:
+    """The static part of a module that trains or not, with or without dropout, in a precision."""
     copy = nnx.clone(module)
     change: Callable[..., None] = copy.set_attributes
     change(use_running_average=not is_training, raise_if_not_found=False)
     change(deterministic=not has_dropout, raise_if_not_found=False)
+    if dtype is not None:
+        # Or BatchNorm would go up to the precision of its statistics, and all that follows with it.
+        change(dtype=jnp.dtype(dtype), raise_if_not_found=False)
     return nnx.split(copy, ...)[0]
 
 

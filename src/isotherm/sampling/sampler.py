@@ -13,6 +13,7 @@ from isotherm.errors import check_integer, refuse
 from isotherm.estimators.estimator import Estimator
 from isotherm.estimators.plain import Plain
 from isotherm.kernels.kernel import Kernel
+from isotherm.potentials.batches import Batch
 from isotherm.potentials.energy import EnergyPotential
 from isotherm.potentials.potential import Potential
 from isotherm.randomness import Purpose, fold, normals_like
@@ -114,7 +115,7 @@ class Sampler:
 
     def step(self, key: Array, state: LoopState, batch: Any = None) -> tuple[LoopState, Info]:
         """One iteration. `batch` holds the examples of this step, common to the chains; with an estimator that needs several
-        batches, a tuple of them.
+        batches, a tuple of them. A `Batch` is taken as it is, with an axis of chains where the potential's are not shared.
         """
         parts = self.parts(state.potential)
         words = jax.random.key_data(key) if jnp.issubdtype(key.dtype, jax.dtypes.prng_key) else key
@@ -151,7 +152,7 @@ class Sampler:
         if not isinstance(given, tuple) or len(given) != number:
             refuse("batch", f"a tuple of {number} batches", type(batch).__name__, "This sampler needs that many.")
         batches = tuple(parts.potential.as_batch(examples) for examples in given)
-        if not parts.potential.is_batch_shared:
+        if not parts.potential.is_batch_shared and not isinstance(batch, Batch):
             batches = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(chains), *leaf.shape)), batches)
         draws = parts.coupling.draw(fold(key, Purpose.COUPLING), once, len(chains))
         return Inputs(noise, probe, noises, batches, jax.tree.map(lambda leaf: leaf[0], draws))
