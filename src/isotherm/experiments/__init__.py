@@ -18,4 +18,7 @@ EXPERIMENTS: dict[str, str] = {
     "ten-functions": "ten_functions",
     "interaction": "interaction",
     "uci": "uci",
+    "mushroom": "mushroom",
+    "mnist-icsgld": "mnist_icsgld",
+    "mnist-awsgld": "mnist_awsgld",
 }

@@ -1,0 +1,182 @@
+"""What the two experiments with handwritten digits share: data, networks, and runs that are judged as they go."""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+import isotherm as iso
+from isotherm.data.augment import MNIST_DEVIATION, MNIST_MEAN, Crop, Flip, InTurn, Normalise
+from isotherm.models import CNN
+from isotherm.predictive import Prediction, predict
+from isotherm.predictive.landscape import Landscape, project
+from isotherm.sampling.run import Run
+
+
+@dataclasses.dataclass(frozen=True)
+class DigitsConfig:
+    """Settings of both experiments.
+
+    Attributes:
+        num_runs: independent repeats.
+        data_dir: where MNIST lies; None takes scikit-learn's digits of 8 x 8 pixels.
+        num_epochs: of every method.
+        batch_size: n.
+        filters: feature maps of the two convolutions.
+        hidden: units.
+        weight_decay: precision of the prior.
+        compute_dtype: what networks compute in.
+        num_kept: draws that are averaged and projected, from the second half.
+        grid: points along a side of a landscape.
+        num_tuning: gradient steps of a grid point.
+    """
+
+    num_runs: int = 1
+    data_dir: str | None = "data"
+    num_epochs: int = 500
+    batch_size: int = 2_500
+    filters: tuple[int, int] = (32, 64)
+    hidden: int = 50
+    weight_decay: float = 12.5
+    compute_dtype: str | None = "bfloat16"
+    num_kept: int = 50
+    grid: int = 12
+    num_tuning: int = 10
+
+
+class Digits(NamedTuple):
+    """Images of some classes for training and testing, and images of other classes."""
+
+    train: tuple[np.ndarray, np.ndarray]
+    test: tuple[np.ndarray, np.ndarray]
+    unknown: np.ndarray
+
+
+class Judged(NamedTuple):
+    """A run with what its networks say.
+
+    Attributes:
+        losses: the likelihood's energy, of every chain at every epoch, (P, E).
+        accuracies: on test images, of every chain at the epochs `judged_at`, (P, J).
+        judged_at: epochs.
+        test: the average's prediction of the test images.
+        unknown: and of the other classes.
+        kept: draws of the second half, leaves (P, S, ...).
+        run: the run.
+    """
+
+    losses: np.ndarray
+    accuracies: np.ndarray
+    judged_at: np.ndarray
+    test: Prediction
+    unknown: Prediction
+    kept: Any
+    run: Run
+
+
+def load_digits(config: DigitsConfig, num_classes: int) -> Digits:
+    """Digits below `num_classes`, and those from 5 on as unknown."""
+    if config.data_dir is None:
+        from sklearn.datasets import load_digits as load
+
+        inputs, labels = load(return_X_y=True)
+        inputs = np.round(inputs / 16 * 255).astype(np.uint8).reshape(-1, 8, 8, 1)
+        parts = (inputs[::2], labels[::2]), (inputs[1::2], labels[1::2])
+    else:
+        data = iso.data.load("mnist", config.data_dir)
+        parts = tuple((data[f"{part}_inputs"], data[f"{part}_labels"]) for part in ("train", "test"))
+    known = [(x[y < num_classes], y[y < num_classes].astype(np.int32)) for x, y in parts]
+    return Digits(known[0], known[1], parts[1][0][parts[1][1] >= 5])
+
+
+def potential_of(config: DigitsConfig, digits: Digits, num_classes: int) -> Any:
+    """The thesis' CNN with its prior and augmentation: crops, and, odd for digits, mirrors."""
+    shape = digits.train[0].shape[1:]
+    padding = 4 if shape[0] > 8 else 1
+    return iso.potentials.from_nnx(
+        lambda rngs: CNN(shape, num_classes, filters=config.filters, hidden=config.hidden, rngs=rngs),
+        "cross_entropy",
+        digits.train,
+        batch_size=min(config.batch_size, len(digits.train[0])),
+        weight_decay=config.weight_decay,
+        is_prior_read=False,
+        compute_dtype=config.compute_dtype,
+        prepare=Normalise(MNIST_MEAN, MNIST_DEVIATION),
+        augment=InTurn((Crop(padding), Flip())),
+    )
+
+
+def sample_and_judge(
+    config: DigitsConfig, potential: Any, sampler: Any, digits: Digits, seed: int, num_chains: int
+) -> Judged:
+    """One method: a draw an epoch, of which some are judged and kept."""
+    steps_per_epoch = -(-potential.num_data // potential.batch_size)
+    found = iso.sample(
+        potential,
+        sampler,
+        num_steps=config.num_epochs * steps_per_epoch,
+        thinning=steps_per_epoch,
+        num_chains=num_chains,
+        init=potential.start,
+        seed=seed,
+        chain_mode="map",
+        progress=False,
+    )
+    losses = np.asarray(found.energies)[0] - potential_prior(potential, found)
+    epochs = np.unique(np.linspace(found.num_draws // 2, found.num_draws - 1, config.num_kept).astype(int))
+    sparse = np.unique(np.linspace(0, found.num_draws - 1, 2 * config.num_kept).astype(int))
+    late, seen = _at(found, epochs), _at(found, sparse)
+    alone = predict(_equal(seen), potential, digits.test[0], labels=digits.test[1], batch_size=2_000)
+    assert alone.draw_accuracy is not None
+    accuracies = alone.draw_accuracy.reshape(num_chains, -1)
+    test = predict(late, potential, digits.test[0], labels=digits.test[1], batch_size=2_000)
+    unknown = predict(late, potential, digits.unknown, batch_size=2_000)
+    kept = {name: leaf[0] for name, leaf in seen.draws.items()}
+    return Judged(losses, accuracies, sparse, test, unknown, kept, found)
+
+
+def potential_prior(potential: Any, run: Run) -> np.ndarray:
+    """The prior's energies of all draws of the first run, (P, S)."""
+    squares = sum(
+        np.sum(np.square(np.asarray(leaf[0], np.float64)), axis=tuple(range(2, leaf.ndim - 1)))
+        for leaf in run.draws.values()
+    )
+    return potential.log_prior.precision / 2 * squares
+
+
+def landscape_of(config: DigitsConfig, potential: Any, judged: Judged, num_examples: int = 1_000) -> Landscape:
+    """The plane of the paths of a method's chains, with mean losses of the first training images on a grid."""
+    images, labels = (jnp.asarray(part[:num_examples]) for part in potential.data)
+
+    def loss(weights):
+        outputs = potential.outputs(weights, images, is_training=True)
+        return jnp.mean(potential.loss(outputs, labels))
+
+    paths = [
+        {name: leaf[chain] for name, leaf in judged.kept.items()}
+        for chain in range(len(next(iter(judged.kept.values()))))
+    ]
+    return project(paths, loss, grid=config.grid, num_tuning=config.num_tuning, tuning_step=0.01)
+
+
+def loss_range(losses: np.ndarray) -> float:
+    """The range of losses over the last half, between their 5 and 95 % points, the mean over chains."""
+    last = losses[:, losses.shape[1] // 2 :]
+    low, high = np.nanquantile(last, [0.05, 0.95], axis=1)
+    return float(np.mean(high - low))
+
+
+def _at(run: Run, epochs: np.ndarray) -> Run:
+    taken = {
+        name: {key: np.asarray(leaf)[:, :, epochs] for key, leaf in getattr(run, name).items()}
+        if isinstance(getattr(run, name), dict)
+        else getattr(run, name)
+        for name in ("draws", "model_state")
+    }
+    log_weights = np.asarray(run.log_weights)[:, :, epochs]
+    return dataclasses.replace(run, log_weights=log_weights, iterations=run.iterations[epochs], **taken)
+
+
+def _equal(run: Run) -> Run:
+    return dataclasses.replace(run, log_weights=np.zeros_like(run.log_weights))
