@@ -37,6 +37,7 @@ from isotherm.samplers import (
     sghmc,
     sgld,
     svgd,
+    swag,
     vr_resghmc,
     vr_resgld,
 )
@@ -90,6 +91,7 @@ __all__ = [
     "sghmc",
     "sgld",
     "svgd",
+    "swag",
     "vr_resghmc",
     "vr_resgld",
     "with_noise",

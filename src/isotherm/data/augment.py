@@ -54,7 +54,7 @@ class Crop:
         images, targets = batch
         side = (self.padding, self.padding)
         padded = jnp.pad(images, ((0, 0), side, side, (0, 0)))
-        shifts = jax.random.randint(key, (len(images), 2), 0, 2 * self.padding + 1)
+        shifts = jnp.floor(jax.random.uniform(key, (len(images), 2)) * (2 * self.padding + 1)).astype(jnp.int32)
 
         def cut(image, shift):
             return lax.dynamic_slice(image, (shift[0], shift[1], 0), images.shape[1:])
@@ -69,7 +69,7 @@ class Flip:
     def __call__(self, key: Array, batch: tuple[Array, Any]) -> tuple[Array, Any]:
         """A batch of which some images are mirrored."""
         images, targets = batch
-        is_mirrored = jax.random.bernoulli(key, 0.5, (len(images), 1, 1, 1))
+        is_mirrored = jax.random.uniform(key, (len(images), 1, 1, 1)) < 0.5
         return jnp.where(is_mirrored, images[:, :, ::-1], images), targets
 
 
@@ -107,21 +107,17 @@ class Erase:
         number, height, width, channels = images.shape
         if len(self.fill) != channels:
             refuse("fill", f"one value for each of {channels} channels", repr(self.fill), "Give that many.")
-        key_shape, key_place, key_choice = jax.random.split(key, 3)
-        unit = jax.random.uniform(key_shape, (2, number, _CANDIDATES))
-        area = height * width * (self.area[0] + unit[0] * (self.area[1] - self.area[0]))
-        aspect = self.aspect[0] + unit[1] * (self.aspect[1] - self.aspect[0])
-        sides = jnp.stack([jnp.round(jnp.sqrt(area * aspect)), jnp.round(jnp.sqrt(area / aspect))], axis=-1)
-        fits = (sides[..., 0] < height) & (sides[..., 1] < width)
-        first = jnp.argmax(fits, axis=1)
-        tall, wide = jnp.take_along_axis(sides, first[:, None, None], axis=1)[:, 0].T
-        is_changed = jax.random.bernoulli(key_choice, self.probability, (number,)) & jnp.any(fits, axis=1)
-        top, left = (
-            jnp.floor(u * room)
-            for u, room in zip(
-                jax.random.uniform(key_place, (2, number)), (height - tall + 1, width - wide + 1), strict=True
-            )
-        )
+        # One draw for everything: every further call of the generator costs the compiler seconds.
+        unit = jax.random.uniform(key, (2 * _CANDIDATES + 3, number))
+        shapes, (choice, *place) = unit[3:].reshape(2, _CANDIDATES, number), unit[:3]
+        area = height * width * (self.area[0] + shapes[0] * (self.area[1] - self.area[0]))
+        aspect = self.aspect[0] + shapes[1] * (self.aspect[1] - self.aspect[0])
+        sides = jnp.stack([jnp.round(jnp.sqrt(area * aspect)), jnp.round(jnp.sqrt(area / aspect))])
+        fits = (sides[0] < height) & (sides[1] < width)
+        first = jnp.argmax(fits, axis=0)
+        tall, wide = jnp.take_along_axis(sides, first[None, None], axis=1)[:, 0]
+        is_changed = (choice < self.probability) & jnp.any(fits, axis=0)
+        top, left = jnp.floor(place[0] * (height - tall + 1)), jnp.floor(place[1] * (width - wide + 1))
         rows, columns = jnp.arange(height)[None, :], jnp.arange(width)[None, :]
         in_rows = (rows >= top[:, None]) & (rows < (top + tall)[:, None])
         in_columns = (columns >= left[:, None]) & (columns < (left + wide)[:, None])

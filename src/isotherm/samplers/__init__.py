@@ -15,7 +15,7 @@ from isotherm.samplers.exchange import (
     vr_resghmc,
     vr_resgld,
 )
-from isotherm.samplers.independent import cycsghmc, cycsgld, msgd, psgld, sgd, sghmc, sgld, svgd
+from isotherm.samplers.independent import cycsghmc, cycsgld, msgd, psgld, sgd, sghmc, sgld, svgd, swag
 from isotherm.sampling.sampler import Sampler
 
 METHODS: dict[str, Callable[..., Sampler]] = {
@@ -29,6 +29,7 @@ METHODS: dict[str, Callable[..., Sampler]] = {
         cycsgld,
         cycsghmc,
         svgd,
+        swag,
         naive_resgld,
         resgld,
         resghmc,
@@ -74,6 +75,7 @@ __all__ = [
     "sghmc",
     "sgld",
     "svgd",
+    "swag",
     "vr_resghmc",
     "vr_resgld",
 ]

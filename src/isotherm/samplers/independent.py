@@ -79,6 +79,11 @@ def cycsghmc(
     return _cyclical("cycsghmc", SGHMC(friction), step_size, cycle_length, temperature, sampling_from, hold_from, box)
 
 
+def swag(step_size: Schedule, *, friction: float = 0.1, box: Box = None) -> Sampler:
+    """The path of SGD with momentum at a constant or cyclical step size, to which `predictive.fit_swag` fits Gaussians."""
+    return Sampler(within(MomentumSGD(friction), box), step_size, 0.0, name="swag")
+
+
 def svgd(
     step_size: Schedule,
     *,

@@ -13,7 +13,7 @@ from isotherm.potentials.potential import Potential, WrappedPotential
 from isotherm.randomness import Purpose, chain_keys, fold, run_keys
 from isotherm.sampling.iteration import Parts
 
-_STREAM_BYTES = 256 << 20
+_STREAM_BYTES = 32 << 20
 
 
 class Stream(NamedTuple):

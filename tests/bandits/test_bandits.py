@@ -1,0 +1,151 @@
+"""Bandits: rewards as they should be, agents that learn, and a buffer that grows in one program."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import isotherm as iso
+from isotherm.bandits import (
+    Agent,
+    Mushrooms,
+    Settings,
+    Wheel,
+    const_sgd,
+    dropout,
+    eps_greedy,
+    pcsgld_agent,
+    picsgld_agent,
+    play,
+    psgld_agent,
+)
+from isotherm.bandits.play import _Loop, _potential, chosen_error
+
+FEATURES = np.eye(6, dtype=np.float32)[np.arange(60) % 6]
+ENVIRONMENT = Mushrooms(FEATURES, (np.arange(60) % 6 >= 3).astype(np.int32))
+SMALL = Settings(num_steps=60, num_pulls=10, num_initial=128, capacity=256, batch_size=64, hidden=(16,))
+
+
+def test_mushrooms_pay_what_they_should():
+    arrivals = ENVIRONMENT.arrive(jax.random.key(0), 20_000, ENVIRONMENT.feed())
+    is_poisonous = np.asarray(arrivals.contexts).argmax(axis=1) >= 3
+    eaten, left = np.asarray(arrivals.rewards).T
+    assert set(np.unique(eaten[~is_poisonous])) == {5.0}
+    assert set(np.unique(eaten[is_poisonous])) == {5.0, -35.0}
+    # Mean -15 with a standard error of 20 / 10,000^0.5 = 0.2.
+    assert eaten[is_poisonous].mean() == pytest.approx(-15.0, abs=0.8)
+    assert not left.any()
+    np.testing.assert_array_equal(arrivals.oracle, np.where(is_poisonous, 0.0, 5.0))
+
+
+def test_the_wheel_pays_by_quadrant_outside_its_circle():
+    wheel = Wheel(0.6, deviation=0.0)
+    arrivals = wheel.arrive(jax.random.key(0), 20_000, ())
+    x, y = np.asarray(arrivals.contexts).T
+    is_far = x**2 + y**2 > 0.36
+    assert np.all(x**2 + y**2 <= 1 + 1e-5)
+    assert is_far.mean() == pytest.approx(0.64, abs=0.02)
+    best = np.asarray(arrivals.rewards).argmax(axis=1)
+    assert np.all(best[~is_far] == 0)
+    assert np.all(best[is_far & (x > 0) & (y > 0)] == 1)
+    assert np.all(best[is_far & (x < 0) & (y > 0)] == 2)
+    assert np.all(best[is_far & (x < 0) & (y < 0)] == 3)
+    assert np.all(best[is_far & (x > 0) & (y < 0)] == 4)
+    np.testing.assert_allclose(arrivals.oracle, np.where(is_far, 50.0, 1.2), rtol=1e-6)
+
+
+def test_only_the_action_that_was_taken_is_learnt_from():
+    outputs, taken = jnp.array([[1.0, 2.0], [3.0, 4.0]]), jnp.array([[1.0, 5.0], [0.0, 3.5]])
+    np.testing.assert_allclose(chosen_error(outputs, taken), [9.0, 0.25])
+
+
+AGENTS = {
+    "EpsGreedy": lambda: eps_greedy(step_size=5e-5),
+    "ConstSGD": lambda: const_sgd(step_size=1e-5),
+    "Dropout": lambda: dropout(step_size=1e-5, rate=0.2),
+    "pSGLD": lambda: psgld_agent(step_size=5e-5),
+    "pSGLD, single": lambda: psgld_agent(step_size=5e-5, rule="single"),
+    "pICSGLD": lambda: picsgld_agent(step_size=5e-5, warm_up=100, width=100.0),
+    "pCSGLD": lambda: pcsgld_agent(step_size=1e-5, warm_up=400, width=100.0),
+}
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_every_agent_learns(name):
+    played = play(ENVIRONMENT, AGENTS[name](), SMALL, num_runs=2)
+    assert played.regret.shape == (2, 60)
+    steps = np.diff(played.regret, axis=1, prepend=0.0).mean(axis=0)
+    # A random agent loses 10 per pull: half of 5 where edible, half of 15 where not. The last third must be far better.
+    assert steps[40:].mean() < 0.3 * 100 / 2
+    assert steps[40:].mean() < steps[:5].mean()
+
+
+def test_any_sampler_of_the_library_serves():
+    agent = Agent("SGHMC", iso.sghmc(5e-7, temperature=0.1), num_chains=2)
+    assert np.isfinite(play(Wheel(), agent, dataclasses.replace(SMALL, num_steps=5)).regret).all()
+    with pytest.raises(ValueError, match="`sampler` must be one without periodic work"):
+        Agent("reSGLD", iso.resgld(1e-6))
+
+
+def test_the_buffer_keeps_the_last_pulls_and_grows_in_one_program():
+    agent = psgld_agent()
+    loop = _Loop(ENVIRONMENT, agent, SMALL, _potential(ENVIRONMENT, agent, SMALL))
+    feed, key = ENVIRONMENT.feed(), jax.random.key(0)
+    carry = loop.begin(key, feed)
+    step = jax.jit(loop._step)
+    seen = []
+    for number in range(20):
+        seen.append(int(carry.buffer.num_seen))
+        carry, _ = step(jax.random.key(number), carry, feed)
+    assert seen == list(range(128, 328, 10))
+    assert step._cache_size() == 1
+    # 328 pulls in 256 places: none is empty, and the oldest have made room.
+    assert np.all(np.asarray(carry.buffer.contexts).sum(axis=1) == 1)
+
+
+def test_chains_have_batches_of_their_own_from_what_is_there():
+    agent = psgld_agent()
+    loop = _Loop(ENVIRONMENT, agent, SMALL, _potential(ENVIRONMENT, agent, SMALL))
+    buffer = loop.begin(jax.random.key(0), ENVIRONMENT.feed()).buffer
+    numbered = buffer._replace(taken=jnp.stack([jnp.zeros(256), jnp.arange(256.0)], axis=1))
+    batch = loop._batches(jax.random.key(1), numbered)
+    rows = np.asarray(batch.examples[1][..., 1])
+    assert rows.shape == (4, 64)
+    assert rows.max() < 128
+    assert all(len(np.unique(row)) == 64 for row in rows)
+    assert not np.array_equal(rows[0], rows[1])
+    # As many examples as the buffer can hold count, or as many as it does.
+    assert int(batch.num_data[0]) == 256
+    growing = dataclasses.replace(loop, settings=dataclasses.replace(SMALL, is_full=False))
+    assert int(growing._batches(jax.random.key(1), numbered).num_data[0]) == 128
+
+
+def test_weights_decide_between_networks():
+    agent = psgld_agent()
+    loop = _Loop(ENVIRONMENT, agent, SMALL, _potential(ENVIRONMENT, agent, SMALL))
+    carry = loop.begin(jax.random.key(0), ENVIRONMENT.feed())
+    contexts = jnp.asarray(FEATURES[:6])
+    outputs = jax.vmap(lambda w: loop.potential.outputs(w, contexts))(carry.chains.position)
+    for rule in ("average", "single"):
+        ruled = dataclasses.replace(loop, agent=dataclasses.replace(agent, rule=rule))
+        for chain in range(4):
+            alone = jnp.where(jnp.arange(4) == chain, 0.0, -1e3)
+            found = ruled._act(jax.random.key(2), carry._replace(log_weights=alone), contexts)
+            np.testing.assert_array_equal(found, np.argmax(outputs[chain], axis=1))
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: Settings(num_initial=100, batch_size=200), "`num_initial` must be such that"),
+        (lambda: Settings(num_steps=0), "`num_steps` must be"),
+        (lambda: Wheel(2.0), "`radius` must be"),
+        (lambda: Mushrooms(FEATURES, np.zeros(3)), "`inputs` must be features"),
+        (lambda: psgld_agent(rule="vote"), "`rule` must be one of"),
+    ],
+)
+def test_wrong_settings_are_refused(build, message):
+    with pytest.raises(ValueError, match=message):
+        build()

@@ -1,0 +1,63 @@
+"""The plane of a path, and losses on it."""
+
+import numpy as np
+import pytest
+
+from isotherm.predictive import plot_landscape, project
+
+RNG = np.random.default_rng(0)
+PLANE = np.linalg.qr(RNG.standard_normal((12, 2)))[0].T
+CENTRE = RNG.standard_normal(12)
+
+
+def path(length=20):
+    angle = np.linspace(0, 3, length)
+    flat = CENTRE + np.stack([5 * np.cos(angle), 2 * np.sin(angle)], axis=1) @ PLANE
+    return {"a": flat[:, :8].reshape(length, 4, 2).astype(np.float32), "b": flat[:, 8:].astype(np.float32)}
+
+
+def loss(weights):
+    return sum(((leaf - part) ** 2).sum() for leaf, part in zip((weights["a"], weights["b"]), _parts(), strict=True))
+
+
+def _parts():
+    return CENTRE[:8].reshape(4, 2), CENTRE[8:]
+
+
+def test_a_path_in_a_plane_is_that_plane():
+    found = project([path()], loss, grid=6)
+    assert found.shares.sum() == pytest.approx(1.0, abs=1e-5)
+    # Distances in the plane are those of the weights, and so are losses, which here are squared distances from the centre.
+    flat = np.concatenate([path()["a"].reshape(20, 8), path()["b"]], axis=1)
+    np.testing.assert_allclose(found.losses_of_paths[0], ((flat - CENTRE) ** 2).sum(axis=1), rtol=1e-3)
+    moves = np.linalg.norm(np.diff(flat, axis=0), axis=1)
+    np.testing.assert_allclose(np.linalg.norm(np.diff(found.paths[0], axis=0), axis=1), moves, rtol=1e-3)
+    # A quadratic on the grid: its curvature along either side is 2 everywhere.
+    for axis, points in ((1, found.xs), (0, found.ys)):
+        second = np.diff(found.losses, n=2, axis=axis) / np.diff(points)[0] ** 2
+        np.testing.assert_allclose(second, 2.0, rtol=0.02)
+
+
+def test_tuning_goes_down_across_the_plane_only():
+    def tilted(weights):
+        return loss(weights) + (weights["a"][0, 0] - 3.0) ** 2 * 10
+
+    plain, tuned = (project([path()], tilted, grid=4, num_tuning=n, tuning_step=0.02) for n in (0, 30))
+    assert np.all(tuned.losses <= plain.losses + 1e-4)
+    assert np.mean(tuned.losses) < 0.95 * np.mean(plain.losses)
+    np.testing.assert_array_equal(plain.xs, tuned.xs)
+
+
+def test_the_picture_is_drawn():
+    figure = plot_landscape(project([path(), path(9)], loss, grid=4), title="two paths")
+    assert figure.axes[0].get_title() == "two paths"
+    assert len(figure.axes[0].lines) == 4
+
+
+def test_wrong_input_is_refused():
+    with pytest.raises(ValueError, match="`paths` must be at least one path"):
+        project([], loss)
+    with pytest.raises(ValueError, match="`paths` must be at least three networks"):
+        project([path(2)], loss)
+    with pytest.raises(ValueError, match="`grid` must be"):
+        project([path()], loss, grid=1)

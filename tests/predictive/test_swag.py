@@ -1,0 +1,102 @@
+"""SWAG: moments of a path, draws with the right covariance, and statistics of their own."""
+
+from typing import ClassVar
+
+import jax
+import numpy as np
+import pytest
+from flax import nnx
+
+import isotherm as iso
+from isotherm.predictive import fit_swag, predict, refresh_statistics
+
+RNG = np.random.default_rng(0)
+
+
+class Path:
+    """A path of 30 networks in two chains, without model state."""
+
+    draws: ClassVar = {"a": RNG.standard_normal((1, 2, 30, 4)).cumsum(axis=2), "b": RNG.standard_normal((1, 2, 30, 2))}
+    model_state = ()
+    log_weights = np.zeros((1, 2, 30))
+
+
+def flat(tree):
+    return np.concatenate([np.asarray(leaf).reshape(*leaf.shape[:-1], -1) for leaf in jax.tree.leaves(tree)], axis=-1)
+
+
+def columns_by_hand(path, rank):
+    means = np.cumsum(path, axis=0) / np.arange(1, len(path) + 1)[:, None]
+    return (path - means)[-rank:]
+
+
+@pytest.mark.parametrize(("num_cycles", "num_gaussians"), [(1, 2), (3, 6)])
+def test_moments_are_those_of_the_paths(num_cycles, num_gaussians):
+    swag = fit_swag(Path(), rank=5, num_cycles=num_cycles)
+    assert swag.num_gaussians == num_gaussians
+    length = 30 // num_cycles
+    path = flat(Path.draws)[0, 0, :length]
+    np.testing.assert_allclose(flat(swag.means)[0], path.mean(axis=0), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(flat(swag.variances)[0], path.var(axis=0), rtol=1e-3, atol=1e-5)
+    np.testing.assert_allclose(flat(swag.deviations)[0], columns_by_hand(path, 5), rtol=1e-3, atol=1e-5)
+
+
+def test_draws_have_the_covariance_of_low_rank_and_diagonal():
+    swag = fit_swag(Path(), rank=6)
+    drawn = flat(swag.sample(20_000, seed=1, scale=1.5).draws)[0, 1]
+    path = flat(Path.draws)[0, 1]
+    columns = columns_by_hand(path, 6)
+    expected = 1.5 / 2 * (np.diag(path.var(axis=0)) + columns.T @ columns / 5)
+    scale = np.sqrt(np.outer(np.diag(expected), np.diag(expected)))
+    # Correlations of 20,000 draws: standard deviation below 0.01.
+    assert np.abs((np.cov(drawn.T) - expected) / scale).max() < 0.05
+    np.testing.assert_allclose(drawn.mean(axis=0), path.mean(axis=0), atol=0.1)
+    # The control: the diagonal alone is not it.
+    assert np.abs((np.cov(drawn.T) - np.diag(np.diag(expected))) / scale).max() > 0.2
+
+
+def test_networks_with_batch_norm_get_statistics_of_their_own():
+    class Net(nnx.Module):
+        def __init__(self, rngs):
+            self.first, self.norm = nnx.Linear(3, 4, rngs=rngs), nnx.BatchNorm(4, momentum=0.5, rngs=rngs)
+            self.last = nnx.Linear(4, 2, rngs=rngs)
+
+        def __call__(self, x):
+            return self.last(nnx.relu(self.norm(self.first(x))))
+
+    x = (2.0 + RNG.standard_normal((200, 3))).astype(np.float32)
+    y = (x[:, 0] > 2.0).astype(np.int32)
+    potential = iso.potentials.from_nnx(Net, "cross_entropy", (x, y), batch_size=50, weight_decay=1.0)
+    run = iso.sample(
+        potential,
+        iso.swag(1e-3),
+        num_steps=200,
+        burn_in=100,
+        thinning=4,
+        num_chains=2,
+        init=potential.start,
+        progress=False,
+    )
+    swag = fit_swag(run, rank=10)
+    with pytest.raises(ValueError, match="`potential` must be given for networks with BatchNorm"):
+        swag.sample(2)
+    ensemble = swag.sample(3, potential=potential, num_refresh=20)
+    weights = jax.tree.map(lambda leaf: leaf[0, 1, 2], ensemble.draws)
+    hidden = x @ weights["first.kernel"] + weights["first.bias"]
+    found = ensemble.model_state["norm.mean"][0, 1, 2]
+    # Running means of batches of 50, half of the weight on the last: an error of about sd / 50^0.5 / 3^0.5.
+    assert np.abs(found - hidden.mean(axis=0)).max() < 4 * hidden.std(axis=0).max() / np.sqrt(50)
+    again = refresh_statistics(potential, weights, {"norm.mean": np.zeros(4), "norm.var": np.ones(4)}, 20)
+    np.testing.assert_allclose(again["norm.mean"], found, atol=1e-3)
+    prediction = predict(ensemble, potential, x, labels=y)
+    assert len(prediction.draw_weights) == 6
+    assert np.mean(prediction.probabilities.argmax(axis=1) == y) > 0.8
+
+
+def test_wrong_input_is_refused():
+    with pytest.raises(ValueError, match="`run` must be at least two draws for every Gaussian"):
+        fit_swag(Path(), num_cycles=20)
+    with pytest.raises(ValueError, match="`rank` must be an integer of at least 2"):
+        fit_swag(Path(), rank=1)
+    with pytest.raises(ValueError, match="`num` must be an integer of at least 1"):
+        fit_swag(Path()).sample(0)
