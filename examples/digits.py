@@ -35,7 +35,7 @@ def main(num_steps: int = 4_000, out: pathlib.Path | None = None) -> list[Row]:
     """Sample, predict, and print the table."""
     began = time.perf_counter()
     inputs, labels = load_digits(return_X_y=True)
-    inputs, labels = (inputs / 16.0).astype(np.float32), labels.astype(np.int32)
+    inputs, labels = np.asarray(inputs, np.float32) / 16, np.asarray(labels, np.int32)
     known = np.random.default_rng(0).permutation(np.flatnonzero(labels < 5))
     train, test, unknown = known[300:], known[:300], np.flatnonzero(labels >= 5)
 
@@ -72,7 +72,7 @@ def main(num_steps: int = 4_000, out: pathlib.Path | None = None) -> list[Row]:
             num_steps=num_steps,
             num_chains=4,
             burn_in=num_steps // 2,
-            thinning=num_steps // 100,
+            thinning=max(num_steps // 100, 1),
             init=potential.start,
         )
         inside, outside = predict(run, potential, inputs[test]), predict(run, potential, inputs[unknown])

@@ -8,7 +8,7 @@ Conventions: U(x) = -log prior(x) - (N/n) * sum of log likelihoods, density exp(
 draw, ...).
 """
 
-from isotherm import contour, data, estimators, exchange, potentials, predictive, schedules
+from isotherm import bandits, contour, data, estimators, exchange, potentials, predictive, schedules
 from isotherm.advice import Advice, advise
 from isotherm.errors import DivergenceError, DivergenceWarning
 from isotherm.minimisation import minimize
@@ -54,6 +54,7 @@ __all__ = [
     "Sampler",
     "advise",
     "awsgld",
+    "bandits",
     "contour",
     "csghmc",
     "csgld",

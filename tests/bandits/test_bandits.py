@@ -1,6 +1,7 @@
 """Bandits: rewards as they should be, agents that learn, and a buffer that grows in one program."""
 
 import dataclasses
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -94,7 +95,7 @@ def test_the_buffer_keeps_the_last_pulls_and_grows_in_one_program():
     loop = _Loop(ENVIRONMENT, agent, SMALL, _potential(ENVIRONMENT, agent, SMALL))
     feed, key = ENVIRONMENT.feed(), jax.random.key(0)
     carry = loop.begin(key, feed)
-    step = jax.jit(loop._step)
+    step: Any = jax.jit(loop._step)
     seen = []
     for number in range(20):
         seen.append(int(carry.buffer.num_seen))

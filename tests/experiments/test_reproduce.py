@@ -10,6 +10,7 @@ import pytest
 from isotherm.cli import main
 from isotherm.experiments import EXPERIMENTS
 
+TINY = {"batch_size": 100, "filters": (2, 2), "hidden": 4, "num_kept": 3, "grid": 2, "num_tuning": 1}
 # Sizes that run in seconds, and the figures that must be there.
 SMALL = {
     "mixture-resgld": ({"num_steps": 400}, {"mixtures"}),
@@ -47,6 +48,19 @@ SMALL = {
         {"hitting-times"},
     ),
     "interaction": ({"num_steps": 200, "chains": (2,), "powers": (0.6,)}, {"interaction"}),
+    "uci": ({"num_epochs": 10, "num_models": 2}, {"rmse"}),
+    "mushroom": ({"num_steps": 3, "num_initial": 64, "capacity": 64, "batch_size": 16, "hidden": (4,)}, {"regret"}),
+    "mnist-icsgld": ({**TINY, "num_epochs": 4}, {"paths"}),
+    "mnist-awsgld": (
+        {
+            **TINY,
+            "num_epochs": 8,
+            "num_path_epochs": 2,
+            "methods": ("AWSGLD", "high-tau SGLD"),
+            "path_methods": ("AWSGLD",),
+        },
+        {"exploration", "paths"},
+    ),
 }
 
 

@@ -29,12 +29,12 @@ def main(kind, path):
         block = rng.standard_normal((min(1 << 16, NUM - start), WIDTH), np.float32)
         block[:, 0] = block[:, 1:].sum(axis=1)
         data[start : start + len(block)] = block
-    del data, block
+    del data
     data = np.load(path, mmap_mode="r")
     small = iso.from_likelihood(log_likelihood, None, np.zeros((1000, WIDTH), np.float32), batch_size=500)
     options = {"thinning": 10, "init": jnp.zeros(WIDTH - 1), "progress": False}
     iso.sample(small, iso.sgd(1e-9), num_steps=20, **options)
-    resource.setrlimit(resource.RLIMIT_DATA, (used() + LIMIT,) * 2)
+    resource.setrlimit(resource.RLIMIT_DATA, (used() + LIMIT, used() + LIMIT))
     potential = iso.from_likelihood(log_likelihood, None, data, batch_size=500, is_streamed=kind == "streamed")
     run = iso.sample(potential, iso.sgd(2e-8), num_steps=300, **options)
     energies = np.asarray(run.energies)[0, 0]

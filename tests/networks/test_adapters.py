@@ -223,6 +223,6 @@ def test_wrong_modules_data_and_losses_are_refused():
     with pytest.raises(ValueError, match=r"`model` must be an eqx.Module or a function"):
         from_equinox(3, "cross_entropy", (X, Y))
     with pytest.raises(ValueError, match="`data` must be a pair"):
-        from_nnx(InNnx, "cross_entropy", X)
+        from_nnx(InNnx, "cross_entropy", X)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="`loss` must be one of"):
         from_nnx(InNnx, "hinge", (X, Y))

@@ -68,6 +68,8 @@ def test_every_network_is_judged_alone(sampled):
     potential, run, _ = sampled
     logits, _ = by_hand(run)
     found = predict(run, potential, X, labels=Y, batch_size=16)
+    assert found.draw_accuracy is not None
+    assert found.draw_nll is not None
     np.testing.assert_allclose(found.draw_accuracy, (logits.argmax(axis=-1) == Y).mean(axis=1), atol=1e-6)
     np.testing.assert_allclose(found.draw_nll, -np.log(softmax(logits)[:, np.arange(50), Y]).mean(axis=1), rtol=1e-4)
     assert found.best_accuracy == pytest.approx((logits.argmax(axis=-1) == Y).mean(axis=1).max())

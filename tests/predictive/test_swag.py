@@ -1,24 +1,22 @@
 """SWAG: moments of a path, draws with the right covariance, and statistics of their own."""
 
-from typing import ClassVar
-
 import jax
 import numpy as np
 import pytest
 from flax import nnx
 
 import isotherm as iso
-from isotherm.predictive import fit_swag, predict, refresh_statistics
+from isotherm.predictive import Ensemble, fit_swag, predict, refresh_statistics
 
 RNG = np.random.default_rng(0)
 
 
-class Path:
-    """A path of 30 networks in two chains, without model state."""
-
-    draws: ClassVar = {"a": RNG.standard_normal((1, 2, 30, 4)).cumsum(axis=2), "b": RNG.standard_normal((1, 2, 30, 2))}
-    model_state = ()
-    log_weights = np.zeros((1, 2, 30))
+# A path of 30 networks in two chains, without model state.
+PATH = Ensemble(
+    {"a": RNG.standard_normal((1, 2, 30, 4)).cumsum(axis=2), "b": RNG.standard_normal((1, 2, 30, 2))},
+    (),
+    np.zeros((1, 2, 30)),
+)
 
 
 def flat(tree):
@@ -32,19 +30,19 @@ def columns_by_hand(path, rank):
 
 @pytest.mark.parametrize(("num_cycles", "num_gaussians"), [(1, 2), (3, 6)])
 def test_moments_are_those_of_the_paths(num_cycles, num_gaussians):
-    swag = fit_swag(Path(), rank=5, num_cycles=num_cycles)
+    swag = fit_swag(PATH, rank=5, num_cycles=num_cycles)
     assert swag.num_gaussians == num_gaussians
     length = 30 // num_cycles
-    path = flat(Path.draws)[0, 0, :length]
+    path = flat(PATH.draws)[0, 0, :length]
     np.testing.assert_allclose(flat(swag.means)[0], path.mean(axis=0), rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(flat(swag.variances)[0], path.var(axis=0), rtol=1e-3, atol=1e-5)
     np.testing.assert_allclose(flat(swag.deviations)[0], columns_by_hand(path, 5), rtol=1e-3, atol=1e-5)
 
 
 def test_draws_have_the_covariance_of_low_rank_and_diagonal():
-    swag = fit_swag(Path(), rank=6)
+    swag = fit_swag(PATH, rank=6)
     drawn = flat(swag.sample(20_000, seed=1, scale=1.5).draws)[0, 1]
-    path = flat(Path.draws)[0, 1]
+    path = flat(PATH.draws)[0, 1]
     columns = columns_by_hand(path, 6)
     expected = 1.5 / 2 * (np.diag(path.var(axis=0)) + columns.T @ columns / 5)
     scale = np.sqrt(np.outer(np.diag(expected), np.diag(expected)))
@@ -95,8 +93,8 @@ def test_networks_with_batch_norm_get_statistics_of_their_own():
 
 def test_wrong_input_is_refused():
     with pytest.raises(ValueError, match="`run` must be at least two draws for every Gaussian"):
-        fit_swag(Path(), num_cycles=20)
+        fit_swag(PATH, num_cycles=20)
     with pytest.raises(ValueError, match="`rank` must be an integer of at least 2"):
-        fit_swag(Path(), rank=1)
+        fit_swag(PATH, rank=1)
     with pytest.raises(ValueError, match="`num` must be an integer of at least 1"):
-        fit_swag(Path()).sample(0)
+        fit_swag(PATH).sample(0)

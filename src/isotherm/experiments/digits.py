@@ -8,6 +8,7 @@ import numpy as np
 
 import isotherm as iso
 from isotherm.data.augment import MNIST_DEVIATION, MNIST_MEAN, Crop, Flip, InTurn, Normalise
+from isotherm.experiments import small_sets
 from isotherm.models import CNN
 from isotherm.predictive import Prediction, predict
 from isotherm.predictive.landscape import Landscape, project
@@ -78,11 +79,9 @@ class Judged(NamedTuple):
 def load_digits(config: DigitsConfig, num_classes: int) -> Digits:
     """Digits below `num_classes`, and those from 5 on as unknown."""
     if config.data_dir is None:
-        from sklearn.datasets import load_digits as load
-
-        inputs, labels = load(return_X_y=True)
-        inputs = np.round(inputs / 16 * 255).astype(np.uint8).reshape(-1, 8, 8, 1)
-        parts = (inputs[::2], labels[::2]), (inputs[1::2], labels[1::2])
+        inputs, labels = small_sets.digits()
+        images = np.round(inputs * 255).astype(np.uint8).reshape(-1, 8, 8, 1)
+        parts = (images[::2], labels[::2]), (images[1::2], labels[1::2])
     else:
         data = iso.data.load("mnist", config.data_dir)
         parts = tuple((data[f"{part}_inputs"], data[f"{part}_labels"]) for part in ("train", "test"))

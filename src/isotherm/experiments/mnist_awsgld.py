@@ -48,6 +48,8 @@ class Config(DigitsConfig):
         num_bins: of the partition.
         gain: of theta.
         max_displacement: how far a gradient may carry a weight in one step.
+        methods: that are compared; AWSGLD and high-tau SGLD must be among them.
+        path_methods: whose paths are drawn.
     """
 
     step_size: float = 2e-6
@@ -62,6 +64,8 @@ class Config(DigitsConfig):
     num_bins: int = 10_000
     gain: float = 0.01
     max_displacement: float = 1.0
+    methods: tuple[str, ...] = ("AWSGLD", "high-tau SGLD", "pSGLD", "SGHMC", "cycSGLD")
+    path_methods: tuple[str, ...] = ("SGD", "pSGLD", "SGHMC", "high-tau SGLD", "AWSGLD")
 
 
 FULL = Config()
@@ -123,7 +127,7 @@ def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
     steps_per_epoch = -(-potential.num_data // potential.batch_size)
     methods = samplers(config, steps_per_epoch, potential.num_data)
     rows, firsts = [], {}
-    for name in ("AWSGLD", "high-tau SGLD", "pSGLD", "SGHMC", "cycSGLD"):
+    for name in config.methods:
         say(name)
         found = [
             sample_and_judge(config, potential, methods[name], digits, seed + number, 1)
@@ -190,9 +194,8 @@ def _paths(config: Config, seed: int, say: Callable[[str], None]) -> Figure:
     digits = load_digits(config, 2)
     potential = potential_of(config, digits, 2)
     methods = samplers(config, -(-potential.num_data // potential.batch_size), potential.num_data)
-    names = ("SGD", "pSGLD", "SGHMC", "high-tau SGLD", "AWSGLD")
-    figure, axes = panels(1, len(names), (4.0, 3.4))
-    for axis, name in zip(axes[0], names, strict=True):
+    figure, axes = panels(1, len(config.path_methods), (4.0, 3.4))
+    for axis, name in zip(axes[0], config.path_methods, strict=True):
         say(f"two classes, {name}")
         judged = sample_and_judge(config, potential, methods[name], digits, seed, 2)
         plot_landscape(landscape_of(config, potential, judged), axis, title=name)

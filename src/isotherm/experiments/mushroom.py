@@ -25,6 +25,7 @@ from isotherm.bandits import (
     play,
     psgld_agent,
 )
+from isotherm.experiments import small_sets
 from isotherm.experiments.pictures import panels
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
@@ -99,10 +100,8 @@ def agents(config: Config) -> dict[str, Agent]:
 
 def _environment(config: Config) -> Mushrooms:
     if config.data_dir is None:
-        from sklearn.datasets import load_digits
-
-        inputs, labels = load_digits(return_X_y=True)
-        return Mushrooms((inputs / 16.0).astype(np.float32), (labels >= 5).astype(np.int32))
+        inputs, labels = small_sets.digits()
+        return Mushrooms(inputs, (labels >= 5).astype(np.int32))
     data = iso.data.load("mushroom", config.data_dir)
     return Mushrooms(data["inputs"], data["labels"])
 

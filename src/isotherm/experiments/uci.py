@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 
 import isotherm as iso
 from isotherm.contour import Partition
+from isotherm.experiments import small_sets
 from isotherm.experiments.pictures import panels
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
@@ -110,9 +111,7 @@ def split_data(inputs: np.ndarray, targets: np.ndarray, share: float, seed: int)
 
 def _load(name: str, data_dir: str | None) -> tuple[np.ndarray, np.ndarray]:
     if name == "diabetes":
-        from sklearn.datasets import load_diabetes
-
-        return load_diabetes(return_X_y=True)
+        return small_sets.diabetes()
     data = iso.data.load(name, data_dir or "data")
     return data["inputs"], data["targets"]
 
