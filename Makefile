@@ -9,7 +9,7 @@ demo: $(READY)
 	$(BIN)/isotherm demo --out demo
 
 test: lint
-	$(BIN)/pytest -n 2 -m "not long"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not long"
 
 test-long: $(READY)
 	$(BIN)/pytest -m long

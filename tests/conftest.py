@@ -12,4 +12,5 @@ def forgets_programs():
     yield
     settings._program.cache_clear()
     settings._start_energies.cache_clear()
+    settings._interned.cache_clear()
     jax.clear_caches()

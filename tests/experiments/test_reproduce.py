@@ -20,7 +20,7 @@ SMALL = {
             "batch_size": 50,
             "num_steps": 200,
             "periods": (10,),
-            "step_sizes": (1e-7, 1e-6),
+            "step_sizes": (1e-7,),
             "batch_sizes": (20, 50),
             "num_study_steps": 80,
         },
@@ -48,9 +48,20 @@ SMALL = {
         {"hitting-times"},
     ),
     "interaction": ({"num_steps": 200, "chains": (2,), "powers": (0.6,)}, {"interaction"}),
-    "uci": ({"num_epochs": 10, "num_models": 2}, {"rmse"}),
-    "mushroom": ({"num_steps": 3, "num_initial": 64, "capacity": 64, "batch_size": 16, "hidden": (4,)}, {"regret"}),
-    "mnist-icsgld": ({**TINY, "num_epochs": 4}, {"paths"}),
+    "uci": ({"num_epochs": 10, "num_models": 2, "methods": ("SGLD", "CSGLD")}, {"rmse"}),
+    "mushroom": (
+        {
+            "num_steps": 3,
+            "num_initial": 64,
+            "capacity": 64,
+            "batch_size": 16,
+            "hidden": (4,),
+            "agents": ("EpsGreedy", "pICSGLD"),
+            "rules": ("average", "single"),
+        },
+        {"regret"},
+    ),
+    "mnist-icsgld": ({**TINY, "num_epochs": 4, "methods": ("SGLD", "ICSGLD")}, {"paths"}),
     "mnist-awsgld": (
         {
             **TINY,

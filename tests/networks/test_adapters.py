@@ -69,8 +69,8 @@ def trajectory(potential, init, sampler):
     return run, [np.asarray(leaf) for leaf in jax.tree.leaves(run.draws)]
 
 
-@pytest.mark.parametrize("sampler", [iso.sghmc(1e-3), iso.icsgld(1e-3, partition=(10.0, 100.0, 20))])
-def test_one_network_in_three_libraries_has_one_trajectory(sampler):
+def test_one_network_in_three_libraries_has_one_trajectory():
+    sampler = iso.sghmc(1e-3)
     own = InEquinox(
         Dense(jnp.asarray(WEIGHTS["first.bias"]), jnp.asarray(WEIGHTS["first.kernel"])),
         Dense(jnp.asarray(WEIGHTS["last.bias"]), jnp.asarray(WEIGHTS["last.kernel"])),

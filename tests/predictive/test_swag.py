@@ -7,6 +7,7 @@ from flax import nnx
 
 import isotherm as iso
 from isotherm.predictive import Ensemble, fit_swag, predict, refresh_statistics
+from isotherm.schedules import as_schedule
 
 RNG = np.random.default_rng(0)
 
@@ -89,6 +90,18 @@ def test_networks_with_batch_norm_get_statistics_of_their_own():
     prediction = predict(ensemble, potential, x, labels=y)
     assert len(prediction.draw_weights) == 6
     assert np.mean(prediction.probabilities.argmax(axis=1) == y) > 0.8
+
+
+def test_cycles_are_collected_late_and_fitted_apart():
+    sampler = iso.swag(0.1, cycle_length=50, sampling_from=0.8)
+    run = iso.sample(lambda x: (x**4).sum() / 4, sampler, num_steps=150, num_chains=2, init=np.ones(3), progress=False)
+    assert run.iterations.tolist() == [50 * cycle + k for cycle in range(3) for k in range(40, 50)]
+    assert fit_swag(run, rank=4, num_cycles=3).num_gaussians == 6
+    steps = [float(as_schedule(sampler.step_size)(k)) for k in (0, 39, 40, 49)]
+    assert steps[0] == pytest.approx(0.1)
+    assert steps[1] > steps[2] == steps[3] > 0
+    with pytest.raises(ValueError, match="`step_size` must be the largest value of a cycle"):
+        iso.swag(lambda k: 0.1, cycle_length=50)
 
 
 def test_wrong_input_is_refused():

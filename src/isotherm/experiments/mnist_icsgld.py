@@ -44,6 +44,7 @@ class Config(DigitsConfig):
         num_bins: of the partition.
         gain: of theta.
         bounds: of the multiplier.
+        methods: that are compared; SGLD and ICSGLD must be among them.
     """
 
     num_epochs: int = 200
@@ -54,6 +55,7 @@ class Config(DigitsConfig):
     num_bins: int = 10_000
     gain: float = 0.01
     bounds: tuple[float, float] | None = (-60.0, 60.0)
+    methods: tuple[str, ...] = ("SGD", "SGLD", "ICSGLD")
 
 
 FULL = Config()
@@ -98,7 +100,8 @@ def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
     digits = load_digits(config, 5)
     potential = potential_of(config, digits, 5)
     rows, firsts = [], {}
-    for name, sampler in samplers(config).items():
+    for name in config.methods:
+        sampler = samplers(config)[name]
         say(name)
         found = [
             sample_and_judge(config, potential, sampler, digits, seed + number, _CHAINS)

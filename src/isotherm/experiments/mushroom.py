@@ -47,6 +47,7 @@ class Config:
         batch_size: of an update.
         hidden: widths of the networks.
         rules: by which sampling agents act; the thesis' is "average".
+        agents: which of them.
     """
 
     num_runs: int = 10
@@ -57,6 +58,7 @@ class Config:
     batch_size: int = 512
     hidden: tuple[int, ...] = (100, 100)
     rules: tuple[str, ...] = ("average",)
+    agents: tuple[str, ...] = ("EpsGreedy", "ConstSGD", "Dropout", "pCSGLD", "pSGLD", "pICSGLD")
 
 
 FULL = Config()
@@ -95,7 +97,7 @@ def agents(config: Config) -> dict[str, Agent]:
     if "single" in config.rules:
         found["pSGLD x P4, single draws"] = psgld_agent(rule="single")
         found["pICSGLD x P4, single draws"] = picsgld_agent(warm_up=16 * warm_up, rule="single")
-    return found
+    return {name: agent for name, agent in found.items() if agent.name in config.agents}
 
 
 def _environment(config: Config) -> Mushrooms:

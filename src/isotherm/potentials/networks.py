@@ -45,7 +45,7 @@ class WeightDecay:
         return -0.5 * self.precision * sum(squares, jnp.zeros(()))
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class NetworkPotential(LikelihoodPotential):
     """U(w) = precision / 2 * |w|^2 + (N/n) * sum of losses: a network with a Gaussian prior on its weights.
 
@@ -57,8 +57,8 @@ class NetworkPotential(LikelihoodPotential):
         prepare: maps inputs as they are stored to what the network takes, in training and prediction; None leaves them.
     """
 
-    network: Network | None = None
-    loss: Loss | None = None
+    network: Network
+    loss: Loss
     has_dropout: bool = False
     compute_dtype: str | None = None
     prepare: Callable[[Any], Any] | None = None
@@ -66,7 +66,6 @@ class NetworkPotential(LikelihoodPotential):
     @property
     def start(self) -> Any:
         """What to pass as `init`: the module's weights, or a function of a key that draws them."""
-        assert self.network is not None
         return self.network.start
 
     def draw(self, key_shared: Array, key_own: Array, iterations: Array, position: Any) -> Any:
@@ -85,11 +84,9 @@ class NetworkPotential(LikelihoodPotential):
 
     def module(self, weights: Any, model_state: Any = None) -> Any:
         """The module at `weights`, as the library that it came from has it."""
-        assert self.network is not None
         return self.network.rebuild(weights, self.init_model_state() if model_state is None else model_state)
 
     def _log_likelihoods(self, position: Any, batch: Batch, noise: Any, model_state: Any) -> tuple[Array, Any]:
-        assert self.loss is not None
         inputs, targets = batch.examples
         key = None
         if self.has_dropout and noise is not None:
@@ -98,7 +95,6 @@ class NetworkPotential(LikelihoodPotential):
         return -self.loss(outputs, targets), model_state
 
     def _forward(self, weights: Any, model_state: Any, inputs: Any, is_training: bool, key: Any) -> tuple[Array, Any]:
-        assert self.network is not None
         inputs = inputs if self.prepare is None else self.prepare(inputs)
         if self.compute_dtype is not None:
             weights, inputs = _cast(weights, self.compute_dtype), _cast(inputs, self.compute_dtype)

@@ -79,9 +79,24 @@ def cycsghmc(
     return _cyclical("cycsghmc", SGHMC(friction), step_size, cycle_length, temperature, sampling_from, hold_from, box)
 
 
-def swag(step_size: Schedule, *, friction: float = 0.1, box: Box = None) -> Sampler:
-    """The path of SGD with momentum at a constant or cyclical step size, to which `predictive.fit_swag` fits Gaussians."""
-    return Sampler(within(MomentumSGD(friction), box), step_size, 0.0, name="swag")
+def swag(
+    step_size: Schedule,
+    *,
+    cycle_length: int | None = None,
+    sampling_from: float = 0.85,
+    friction: float = 0.1,
+    box: Box = None,
+) -> Sampler:
+    """The path of SGD with momentum, to which `predictive.fit_swag` fits Gaussians.
+
+    With a `cycle_length` the step size falls by a cosine from `step_size` and is held from the fraction `sampling_from` of every
+    cycle on, where draws are collected: cycSWAG.
+    """
+    kernel = within(MomentumSGD(friction), box)
+    if cycle_length is None:
+        return Sampler(kernel, step_size, 0.0, name="swag")
+    schedule = CyclicalCosine(_largest(step_size), cycle_length, sampling_from)
+    return Sampler(kernel, schedule, 0.0, window=CollectionWindow(cycle_length, sampling_from), name="swag")
 
 
 def svgd(
@@ -97,13 +112,17 @@ def svgd(
 
 
 def _cyclical(name, kernel, step_size, cycle_length, temperature, sampling_from, hold_from, box) -> Sampler:
-    if callable(step_size):
-        refuse("step_size", "the largest value of a cycle", repr(step_size), "The cyclical schedule is made from it.")
-    check_real("step_size", step_size, "Give the largest step size of a cycle.", above=0.0)
     return Sampler(
         within(kernel, box),
-        CyclicalCosine(step_size, cycle_length, hold_from),
+        CyclicalCosine(_largest(step_size), cycle_length, hold_from),
         CyclicalTemperature(temperature, cycle_length, sampling_from),
         window=CollectionWindow(cycle_length, sampling_from),
         name=name,
     )
+
+
+def _largest(step_size: Schedule) -> float:
+    """The largest step size of a cycle, checked."""
+    if callable(step_size):
+        refuse("step_size", "the largest value of a cycle", repr(step_size), "The cyclical schedule is made from it.")
+    return check_real("step_size", step_size, "Give the largest step size of a cycle.", above=0.0)

@@ -1,5 +1,6 @@
 """What leaves the device: records as arrays on the host, statistics at the end, and news of chains that diverged."""
 
+import functools
 import warnings
 from typing import Any
 
@@ -18,6 +19,7 @@ def on_host(records: Records, count: int, is_stack: bool) -> dict[str, Any]:
         array = np.moveaxis(np.asarray(leaf)[:count], 0, 3 if is_stacked else 2)
         return array.reshape(array.shape[0], array.shape[1] * array.shape[2], *array.shape[3:]) if is_stacked else array
 
+    records = _first(records, count)
     energies = move(records.energies, is_stack)
     log_weights = np.zeros_like(energies) if records.log_weights is None else move(records.log_weights)
     # A draw whose energy is not a number must not count in any estimate.
@@ -29,6 +31,18 @@ def on_host(records: Records, count: int, is_stack: bool) -> dict[str, Any]:
         "log_weights": log_weights,
         "observed": jax.tree.map(move, records.observed),
     }
+
+
+def _first(records: Records, count: int) -> Records:
+    """Buffers cut to a power of two that holds `count` records, so that an accelerator sends no more than that."""
+    if jax.default_backend() == "cpu":
+        return records
+    return _cut(records, 1 << max(count - 1, 0).bit_length())
+
+
+@functools.partial(jax.jit, static_argnums=1)
+def _cut(records: Records, size: int) -> Records:
+    return jax.tree.map(lambda leaf: leaf[:size], records)
 
 
 def final_statistics(program: Program, carry: Carry) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from isotherm.sampling.lengths import chunk_length, group_length
 from isotherm.sampling.outline import Outline
 from isotherm.sampling.program import Program
 from isotherm.sampling.sampler import Sampler
-from isotherm.sampling.streams import draw_batches, draw_noise, open_streams
+from isotherm.sampling.streams import batches_of, draw_batches, draw_potential_noises, open_streams
 
 _BUFFER_BYTES = 32 << 20
 _NEVER = np.iinfo(np.int32).max
@@ -123,7 +123,8 @@ def check_start(program: Program, potential: Potential, seed_key: Array, feed: A
         return potential.evaluate(x, batch, noise, potential.init_model_state()).energy
 
     check_scalar_energy("energy", energy, one, feed)
-    energies = np.asarray(_start_energies(program)(seed_key, feed, position))
+    start_energies = _start_energies(program.parts.potential, program.num_runs, program.num_chains)
+    energies = np.asarray(start_energies(seed_key, feed, position))
     if not np.all(np.isfinite(energies)):
         run, chain = np.argwhere(~np.isfinite(energies))[0]
         got = f"{energies[run, chain]} in chain {chain} of run {run}"
@@ -140,27 +141,33 @@ def thread_pool_size() -> int:
 def _program(
     outline, sampler, num_runs, num_chains, chain_mode, chunk, group, slots, rows, tracks_best, collect
 ) -> Program:
-    parts = sampler.parts(outline.potential, chain_mode)
+    parts = sampler.parts(_interned(outline), chain_mode)
     return Program(parts, num_runs, num_chains, chunk, group, slots, rows, tracks_best, collect)
 
 
+@functools.lru_cache(maxsize=64)
+def _interned(outline: Outline) -> Potential:
+    """One object for equal outlines, so that what is compiled for it is found again."""
+    return outline.potential
+
+
 @functools.lru_cache(maxsize=32)
-def _start_energies(program: Program) -> Callable[..., Array]:
-    """Energies of the starts on the batches of iteration 0, one forward pass each."""
-    parts = program.parts
+def _start_energies(potential: Potential, num_runs: int, num_chains: int) -> Callable[..., Array]:
+    """Energies of the starts on the batches of iteration 0, one forward pass each; the same for every sampler."""
 
     def energies(seed_key, feed, position):
-        keys = open_streams(seed_key, program.num_runs, program.num_chains)
-        zero = jnp.zeros((), jnp.int32)
-        noises = jax.tree.map(lambda leaf: leaf[0], draw_noise(parts, keys, zero[None], position)[2][0])
-        batch = draw_batches(parts, keys, zero, feed)[0]
-        state = parts.potential.init_model_state()
+        keys, zero = open_streams(seed_key, num_runs, num_chains), jnp.zeros((), jnp.int32)
+        one = jax.tree.map(lambda leaf: leaf[0, 0], position)
+        noise = draw_potential_noises(potential, keys.potential_shared, keys.potential, zero[None], one, 1)[0]
+        keys_batch = keys.batch_shared if potential.is_batch_shared else keys.batch
+        batch = batches_of(potential, keys_batch, zero, feed, 1)[0]
+        state = potential.init_model_state()
 
         def of_run(position, batch, noises):
-            axes = (0, None if parts.potential.is_batch_shared else 0, 0)
-            evaluate = jax.vmap(lambda x, b, n: parts.potential.evaluate(x, b, n, state).energy, axes)
+            axes = (0, None if potential.is_batch_shared else 0, 0)
+            evaluate = jax.vmap(lambda x, b, n: potential.evaluate(x, b, n, state).energy, axes)
             return evaluate(position, batch, noises)
 
-        return jax.vmap(of_run)(position, batch, noises)
+        return jax.vmap(of_run)(position, batch, jax.tree.map(lambda leaf: leaf[0], noise))
 
     return jax.jit(energies)
