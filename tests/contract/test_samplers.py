@@ -20,6 +20,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "cycsgld": {"cycle_length": 10, "sampling_from": 0.5},
     "cycsghmc": {"cycle_length": 10, "sampling_from": 0.5},
     "svgd": {"num_particles": 6},
+    "swag": {"cycle_length": 10, "sampling_from": 0.5},
     "naive_resgld": {},
     "resgld": {"measure_every": 5},
     "resghmc": {"measure_every": 5, "temperatures": (1.0, 2.0, 4.0)},
