@@ -22,7 +22,7 @@ from isotherm.bandits import (
     play,
     psgld_agent,
 )
-from isotherm.bandits.play import _Loop, _potential, chosen_error
+from isotherm.bandits.loop import Loop, chosen_error, make_potential
 
 FEATURES = np.eye(6, dtype=np.float32)[np.arange(60) % 6]
 ENVIRONMENT = Mushrooms(FEATURES, (np.arange(60) % 6 >= 3).astype(np.int32))
@@ -83,23 +83,53 @@ def test_every_agent_learns(name):
     assert steps[40:].mean() < steps[:5].mean()
 
 
-def test_any_sampler_of_the_library_serves():
-    agent = Agent("SGHMC", iso.sghmc(5e-7, temperature=0.1), num_chains=2)
-    assert np.isfinite(play(Wheel(), agent, dataclasses.replace(SMALL, num_steps=5)).regret).all()
-    with pytest.raises(ValueError, match="`sampler` must be one without periodic work"):
-        Agent("reSGLD", iso.resgld(1e-6))
+ANY = {
+    "sghmc": iso.sghmc(5e-6, temperature=0.1),
+    "resgld": iso.resgld(1e-5, temperatures=(0.1, 0.3), measure_every=5),
+    "fresh": iso.resgld(1e-5, temperatures=(0.1, 0.3), measure_every=5, energy_batch="fresh"),
+    "vr_resgld": iso.vr_resgld(1e-5, temperatures=(0.1, 0.3), refresh_every=7),
+}
+
+
+@pytest.mark.parametrize("name", ANY)
+def test_any_sampler_of_the_library_serves(name):
+    agent = Agent(name, ANY[name], num_chains=2)
+    played = play(ENVIRONMENT, agent, dataclasses.replace(SMALL, num_steps=40))
+    steps = np.diff(played.regret[0], prepend=0.0)
+    assert steps[25:].mean() < 0.5 * 100 / 2
+
+
+def test_measurements_reach_the_coupling_and_the_target_acts():
+    agent = Agent("resgld", ANY["resgld"], num_chains=2)
+    loop = Loop(ENVIRONMENT, agent, SMALL, make_potential(ENVIRONMENT, agent, SMALL))
+    carry = loop.begin(jax.random.key(0), ENVIRONMENT.feed())
+    np.testing.assert_array_equal(carry.log_weights, [0.0, -np.inf])
+    statistics = lambda carry: loop._parts.coupling.statistics(carry.chains.chains.coupling)  # noqa: E731
+    before = statistics(carry)
+    carry, _ = jax.jit(loop._step)(jax.random.key(1), carry, ENVIRONMENT.feed(), jnp.zeros((), jnp.int32))
+    after = statistics(carry)
+    assert not np.array_equal(before["variance_of_difference"], after["variance_of_difference"])
+    heard = int(np.argmax(carry.log_weights))
+    assert int(after["rung"][heard]) == 0
+
+
+def test_pilots_and_wrong_numbers_of_chains_are_refused():
+    with pytest.raises(ValueError, match="`sampler` must be one that needs no pilot"):
+        Agent("ICSGLD", iso.icsgld(1e-6, partition="auto"))
+    with pytest.raises(ValueError, match="`num_chains` must be the number of rungs, 2"):
+        Agent("reSGLD", iso.resgld(1e-6), num_chains=4)
 
 
 def test_the_buffer_keeps_the_last_pulls_and_grows_in_one_program():
     agent = psgld_agent()
-    loop = _Loop(ENVIRONMENT, agent, SMALL, _potential(ENVIRONMENT, agent, SMALL))
+    loop = Loop(ENVIRONMENT, agent, SMALL, make_potential(ENVIRONMENT, agent, SMALL))
     feed, key = ENVIRONMENT.feed(), jax.random.key(0)
     carry = loop.begin(key, feed)
     step: Any = jax.jit(loop._step)
     seen = []
     for number in range(20):
         seen.append(int(carry.buffer.num_seen))
-        carry, _ = step(jax.random.key(number), carry, feed)
+        carry, _ = step(jax.random.key(number), carry, feed, jnp.asarray(number))
     assert seen == list(range(128, 328, 10))
     assert step._cache_size() == 1
     # 328 pulls in 256 places: none is empty, and the oldest have made room.
@@ -108,7 +138,7 @@ def test_the_buffer_keeps_the_last_pulls_and_grows_in_one_program():
 
 def test_chains_have_batches_of_their_own_from_what_is_there():
     agent = psgld_agent()
-    loop = _Loop(ENVIRONMENT, agent, SMALL, _potential(ENVIRONMENT, agent, SMALL))
+    loop = Loop(ENVIRONMENT, agent, SMALL, make_potential(ENVIRONMENT, agent, SMALL))
     buffer = loop.begin(jax.random.key(0), ENVIRONMENT.feed()).buffer
     numbered = buffer._replace(taken=jnp.stack([jnp.zeros(256), jnp.arange(256.0)], axis=1))
     batch = loop._batches(jax.random.key(1), numbered)
@@ -125,7 +155,7 @@ def test_chains_have_batches_of_their_own_from_what_is_there():
 
 def test_weights_decide_between_networks():
     agent = psgld_agent()
-    loop = _Loop(ENVIRONMENT, agent, SMALL, _potential(ENVIRONMENT, agent, SMALL))
+    loop = Loop(ENVIRONMENT, agent, SMALL, make_potential(ENVIRONMENT, agent, SMALL))
     carry = loop.begin(jax.random.key(0), ENVIRONMENT.feed())
     contexts = jnp.asarray(FEATURES[:6])
     outputs = jax.vmap(lambda w: loop.potential.outputs(w, contexts))(carry.chains.position)

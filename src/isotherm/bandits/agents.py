@@ -21,7 +21,7 @@ class Agent:
     Attributes:
         name: what tables call it.
         sampler: of the networks' weights.
-        num_chains: networks at a time.
+        num_chains: networks at a time. Of replicas that exchange rungs, those of the target act.
         num_updates: iterations of the sampler after every step of pulls.
         rule: "average" acts on the weighted mean prediction of the networks, as the thesis' code does; "single" draws one network
             by its weight for every pull, as Thompson sampling is defined.
@@ -48,10 +48,10 @@ class Agent:
         check_choice("rule", self.rule, RULES)
         check_real("epsilon", self.epsilon, "Give a probability.", minimum=0.0, maximum=1.0)
         check_real("dropout", self.dropout, "Give a rate.", minimum=0.0, below=1.0)
-        parts = self.sampler.coupling, self.sampler.estimator
-        if parts[0].measure_every is not None or parts[1].refresh_every is not None or parts[0].pilot_steps is not None:
-            remedy = "Its measurements, refreshes or pilot need fixed data; choose naive swaps, a given partition or plain chains."
-            refuse("sampler", "one without periodic work for a bandit", repr(self.sampler.name), remedy)
+        self.sampler.choose_num_chains(self.num_chains)
+        if self.sampler.coupling.pilot_steps is not None:
+            remedy = "Data come only while it is played: give the partition."
+            refuse("sampler", "one that needs no pilot for a bandit", repr(self.sampler.name), remedy)
 
 
 def eps_greedy(*, step_size: float = 5e-7, rate: float = 0.999, epsilon: float = 0.003, num_updates: int = 16) -> Agent:

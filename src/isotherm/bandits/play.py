@@ -1,66 +1,17 @@
-"""The loop of a bandit: pull, remember, update; compiled as a whole, with a buffer that grows inside it."""
+"""The loop of a bandit around its compiled steps: blocks of them, for several runs at once."""
 
-import dataclasses
-import functools
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array, lax
 
 from isotherm.bandits.agents import Agent
-from isotherm.bandits.environments import Arrivals, Environment
-from isotherm.errors import check_integer, check_real, refuse
-from isotherm.potentials.batches import Batch
-from isotherm.potentials.flax_networks import from_nnx
-from isotherm.potentials.networks import NetworkPotential
-from isotherm.sampling.sampler import LoopState
-
-_BLOCK = 100
-
-
-@dataclasses.dataclass(frozen=True)
-class Settings:
-    """How a bandit is played.
-
-    Attributes:
-        num_steps: steps, of `num_pulls` pulls and then the agent's updates each.
-        num_pulls: in a step.
-        num_initial: random pulls before the first step; they are learnt from and not counted.
-        capacity: of the buffer, which keeps the last pulls.
-        batch_size: of an update.
-        hidden: widths of the networks.
-        weight_decay: precision of the prior.
-        is_full: whether energies always count as many examples as the buffer can hold, as in the thesis' code; else as it holds.
-    """
-
-    num_steps: int = 2_000
-    num_pulls: int = 20
-    num_initial: int = 1_024
-    capacity: int = 4_096
-    batch_size: int = 512
-    hidden: tuple[int, ...] = (100, 100)
-    weight_decay: float = 0.01
-    is_full: bool = True
-
-    def __post_init__(self):
-        for name in ("num_steps", "num_pulls", "num_initial", "capacity", "batch_size"):
-            check_integer(name, getattr(self, name), 1, "Give a positive number.")
-        check_real("weight_decay", self.weight_decay, "Give a precision.", minimum=0.0)
-        if not self.batch_size <= self.num_initial <= self.capacity:
-            rule = "such that batch_size <= num_initial <= capacity"
-            refuse("num_initial", rule, self.num_initial, "A batch is drawn without replacement from what is there.")
-
-
-class Buffer(NamedTuple):
-    """The last pulls; `num_seen` counts all of them, so that the next is written at num_seen modulo the capacity."""
-
-    contexts: Array
-    taken: Array
-    num_seen: Array
+from isotherm.bandits.environments import Environment
+from isotherm.bandits.loop import BLOCK, Loop, Settings, make_potential
+from isotherm.errors import check_integer
 
 
 class Play(NamedTuple):
@@ -79,14 +30,6 @@ class Play(NamedTuple):
     compile_seconds: float
     energies: np.ndarray
     multipliers: np.ndarray
-
-
-class _Carry(NamedTuple):
-    chains: LoopState
-    buffer: Buffer
-    log_weights: Array
-    step: Array
-    regret: Array
 
 
 def play(
@@ -108,14 +51,14 @@ def play(
     """
     settings = Settings() if settings is None else settings
     check_integer("num_runs", num_runs, 1, "Give independent repeats.")
-    potential = _potential(environment, agent, settings)
-    loop = _Loop(environment, agent, settings, potential)
+    potential = make_potential(environment, agent, settings)
+    loop = Loop(environment, agent, settings, potential)
     feed = environment.feed()
     keys = jax.random.split(jax.random.key(seed), num_runs)
     carry = jax.jit(jax.vmap(loop.begin, (0, None)))(keys, feed)
     began = time.perf_counter()
     advance = jax.jit(jax.vmap(loop.advance, (0, 0, None, None)), donate_argnums=1)
-    length = min(_BLOCK, settings.num_steps)
+    length = min(BLOCK, settings.num_steps)
     compiled = advance.lower(keys, carry, feed, jnp.zeros((), jnp.int32)).compile()
     started = time.perf_counter()
     parts = []
@@ -128,124 +71,3 @@ def play(
         np.concatenate(part, axis=1)[:, : settings.num_steps] for part in zip(*parts, strict=True)
     )
     return Play(regret, time.perf_counter() - started, started - began, energies, multipliers)
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class _Loop:
-    """One run as pure functions of its key."""
-
-    environment: Environment
-    agent: Agent
-    settings: Settings
-    potential: NetworkPotential
-
-    def begin(self, key: Array, feed: Any) -> _Carry:
-        """A run after its random pulls."""
-        key_init, key_arrive, key_act = jax.random.split(jax.random.fold_in(key, 0), 3)
-        settings, number = self.settings, self.agent.num_chains
-        weights = jax.vmap(self.potential.start)(jax.random.split(key_init, number))
-        one = jax.tree.map(lambda leaf: leaf[0], weights)
-        chains = self.agent.sampler.init(self.potential, one, number)
-        kernel = jax.vmap(self.agent.sampler.kernel.init)(weights)
-        chains = dataclasses.replace(chains, chains=chains.chains._replace(kernel=kernel))
-        arrivals = self.environment.arrive(key_arrive, settings.num_initial, feed)
-        actions = jax.random.randint(key_act, (settings.num_initial,), 0, self.environment.num_actions)
-        shape = (settings.capacity, self.environment.num_features)
-        buffer = Buffer(jnp.zeros(shape), jnp.zeros((settings.capacity, 2)), jnp.zeros((), jnp.int32))
-        buffer, _ = self._remember(buffer, arrivals, actions)
-        return _Carry(chains, buffer, jnp.zeros(number), jnp.zeros((), jnp.int32), jnp.zeros(()))
-
-    def advance(self, key: Array, carry: _Carry, feed: Any, first: Array) -> tuple[_Carry, Any]:
-        """A block of steps, and what each saw."""
-
-        def step(carry, number):
-            return self._step(jax.random.fold_in(key, number + 1), carry, feed)
-
-        return lax.scan(step, carry, first + jnp.arange(min(_BLOCK, self.settings.num_steps)))
-
-    def _step(self, key: Array, carry: _Carry, feed: Any) -> tuple[_Carry, Any]:
-        key_arrive, key_act, key_update = jax.random.split(key, 3)
-        arrivals = self.environment.arrive(key_arrive, self.settings.num_pulls, feed)
-        actions = self._act(key_act, carry, arrivals.contexts)
-        buffer, rewards = self._remember(carry.buffer, arrivals, actions)
-        regret = carry.regret + jnp.sum(arrivals.oracle - rewards)
-
-        def update(state, number):
-            own = jax.random.fold_in(key_update, number)
-            batch = self._batches(own, buffer)
-            state, info = self.agent.sampler.step(jax.random.key_data(own), state, batch)
-            return state, (info.log_weight, info.energy, info.multiplier)
-
-        chains, (log_weights, energies, multipliers) = lax.scan(
-            update, carry.chains, jnp.arange(self.agent.num_updates)
-        )
-        seen = regret, jnp.mean(energies[-1]), jnp.mean(multipliers[-1])
-        return _Carry(chains, buffer, log_weights[-1], carry.step + 1, regret), seen
-
-    def _act(self, key: Array, carry: _Carry, contexts: Array) -> Array:
-        key_mask, key_chain, key_random, key_choice = jax.random.split(key, 4)
-        number, pulls = self.agent.num_chains, len(contexts)
-        masks = self.agent.num_masks if self.agent.dropout > 0 else 1
-
-        def predict(weights, own):
-            if self.agent.dropout == 0:
-                return self.potential.outputs(weights, contexts)
-            each = jax.vmap(lambda k: self.potential.outputs(weights, contexts, key=k))
-            return jnp.mean(each(jax.random.split(own, masks)), axis=0)
-
-        predicted = jax.vmap(predict)(carry.chains.position, jax.random.split(key_mask, number))
-        if self.agent.rule == "average":
-            seen = jnp.einsum("c,cpa->pa", jax.nn.softmax(carry.log_weights), predicted)
-        else:
-            chosen = jax.random.categorical(key_chain, carry.log_weights, shape=(pulls,))
-            seen = predicted[chosen, jnp.arange(pulls)]
-        best = jnp.argmax(seen, axis=1)
-        is_random = jax.random.bernoulli(key_random, self.agent.epsilon, (pulls,))
-        return jnp.where(is_random, jax.random.randint(key_choice, (pulls,), 0, self.environment.num_actions), best)
-
-    def _remember(self, buffer: Buffer, arrivals: Arrivals, actions: Array) -> tuple[Buffer, Array]:
-        number = len(actions)
-        rewards = jnp.take_along_axis(arrivals.rewards, actions[:, None], axis=1)[:, 0]
-        places = (buffer.num_seen + jnp.arange(number)) % self.settings.capacity
-        taken = jnp.stack([actions.astype(rewards.dtype), rewards], axis=1)
-        contexts = buffer.contexts.at[places].set(arrivals.contexts)
-        return Buffer(contexts, buffer.taken.at[places].set(taken), buffer.num_seen + number), rewards
-
-    def _batches(self, key: Array, buffer: Buffer) -> Batch:
-        """A batch for every chain, without replacement, from as many pulls as there are by now."""
-        number = jnp.minimum(buffer.num_seen, self.settings.capacity)
-        counted = jnp.asarray(self.settings.capacity) if self.settings.is_full else number
-
-        def of_chain(own):
-            places, weights = self.potential.places(jax.random.key_data(own), jnp.zeros((), jnp.int32), number)
-            return Batch((buffer.contexts[places], buffer.taken[places]), weights, counted)
-
-        return jax.vmap(of_chain)(jax.random.split(jax.random.fold_in(key, 1), self.agent.num_chains))
-
-
-def chosen_error(outputs: Array, taken: Array) -> Array:
-    """The squared error of the predicted reward of the action that was taken; `taken` holds (action, reward)."""
-    predicted = jnp.take_along_axis(outputs, taken[:, :1].astype(jnp.int32), axis=1)[:, 0]
-    return (predicted - taken[:, 1]) ** 2
-
-
-def _potential(environment: Environment, agent: Agent, settings: Settings) -> NetworkPotential:
-    from isotherm.models import MLP
-
-    data = np.zeros((settings.capacity, environment.num_features), np.float32), np.zeros((settings.capacity, 2))
-    return from_nnx(
-        functools.partial(_network, MLP, environment, agent, settings),
-        chosen_error,
-        data,
-        batch_size=settings.batch_size,
-        weight_decay=settings.weight_decay,
-        is_prior_read=False,
-        dropout="on" if agent.dropout > 0 else "off",
-        batching="independent",
-        is_batch_shared=False,
-    )
-
-
-def _network(kind: Any, environment: Environment, agent: Agent, settings: Settings, rngs: Any) -> Any:
-    sizes = environment.num_features, settings.hidden, environment.num_actions
-    return kind(*sizes, dropout=agent.dropout, rngs=rngs)

@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -167,14 +168,10 @@ def loss_range(losses: np.ndarray) -> float:
 
 
 def _at(run: Run, epochs: np.ndarray) -> Run:
-    taken = {
-        name: {key: np.asarray(leaf)[:, :, epochs] for key, leaf in getattr(run, name).items()}
-        if isinstance(getattr(run, name), dict)
-        else getattr(run, name)
-        for name in ("draws", "model_state")
-    }
-    log_weights = np.asarray(run.log_weights)[:, :, epochs]
-    return dataclasses.replace(run, log_weights=log_weights, iterations=run.iterations[epochs], **taken)
+    taken = jax.tree.map(lambda leaf: np.asarray(leaf)[:, :, epochs], (run.draws, run.model_state, run.log_weights))
+    draws, model_state, log_weights = taken
+    changes = {"draws": draws, "model_state": model_state, "log_weights": log_weights}
+    return dataclasses.replace(run, iterations=run.iterations[epochs], **changes)
 
 
 def _equal(run: Run) -> Run:

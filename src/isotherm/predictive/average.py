@@ -126,17 +126,10 @@ def outputs_of_draws(
     forward = _forward(potential)
     found, weights = [], []
     for draw, state, weight in each_draw(run):
-        found.append(np.asarray(forward(draw, state, pieces)).reshape(-1, *forward_shape(potential))[:number])
+        outputs = np.asarray(forward(draw, state, pieces))
+        found.append(outputs.reshape(-1, *outputs.shape[2:])[:number])
         weights.append(weight)
     return np.stack(found), np.asarray(weights)
-
-
-def forward_shape(potential: NetworkPotential) -> tuple[int, ...]:
-    """The shape of the outputs of one example."""
-    inputs = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((1, *leaf.shape[1:]), leaf.dtype), potential.data[0])
-    start = potential.start
-    weights = jax.eval_shape(start, jax.random.key(0)) if callable(start) else start
-    return jax.eval_shape(potential.outputs, weights, inputs).shape[1:]
 
 
 def each_draw(run: Draws) -> Iterator[tuple[Any, Any, float]]:

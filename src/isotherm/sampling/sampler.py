@@ -152,7 +152,7 @@ class Sampler:
         if not isinstance(given, tuple) or len(given) != number:
             refuse("batch", f"a tuple of {number} batches", type(batch).__name__, "This sampler needs that many.")
         batches = tuple(parts.potential.as_batch(examples) for examples in given)
-        if not parts.potential.is_batch_shared and not isinstance(batch, Batch):
+        if not parts.potential.is_batch_shared and not all(isinstance(one, Batch) for one in given):
             batches = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(chains), *leaf.shape)), batches)
         draws = parts.coupling.draw(fold(key, Purpose.COUPLING), once, len(chains))
         return Inputs(noise, probe, noises, batches, jax.tree.map(lambda leaf: leaf[0], draws))
