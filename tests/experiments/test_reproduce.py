@@ -20,7 +20,7 @@ SMALL = {
             "batch_size": 50,
             "num_steps": 200,
             "periods": (10,),
-            "step_sizes": (1e-7,),
+            "step_sizes": (1e-7, 1e-6),
             "batch_sizes": (20, 50),
             "num_study_steps": 80,
         },

@@ -47,8 +47,9 @@ def to_standard(step_size: float, weight_decay: float, num_data: int) -> Standar
     """Settings of an optimizer from those of a sampler.
 
     Example:
-        >>> to_standard(step_size=2e-6, weight_decay=25.0, num_data=50_000)
-        StandardUnits(learning_rate=0.1, weight_decay=0.0005)
+        >>> learning_rate, weight_decay = to_standard(step_size=2e-6, weight_decay=25.0, num_data=50_000)
+        >>> round(learning_rate, 12), weight_decay
+        (0.1, 0.0005)
     """
     _check(step_size, weight_decay, num_data)
     return StandardUnits(step_size * num_data, weight_decay / num_data)

@@ -70,13 +70,15 @@ class StreamFeeder(Feeder):
         self._places = _places(potential, keys(Purpose.BATCH), parts.num_batches, self.longest)
         self._places_measured = _places(potential, keys(Purpose.MEASURE_BATCH), max(self._num_measured, 1), 1)
         self._worker = concurrent.futures.ThreadPoolExecutor(1, "isotherm-feed")
-        self._ahead: dict[int, concurrent.futures.Future[Stream]] = {}
+        self._blocks: dict[int, concurrent.futures.Future[Stream]] = {}
 
     def block(self, first: int, last: int) -> Stream:
-        ahead = self._ahead.pop(first, None)
-        found = self._gather(self._places, first) if ahead is None else ahead.result()
-        self._ahead = {last: self._worker.submit(self._gather, self._places, last)}
-        return found
+        known = self._blocks
+        self._blocks = {start: known.get(start) or self._begin(start) for start in (first, last)}
+        return self._blocks[first].result()
+
+    def _begin(self, first: int) -> concurrent.futures.Future[Stream]:
+        return self._worker.submit(self._gather, self._places, first)
 
     def measured(self, iteration: int) -> Stream:
         return self._gather(self._places_measured, iteration)
