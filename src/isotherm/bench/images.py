@@ -21,6 +21,7 @@ import isotherm as iso
 from isotherm.contour import Regularised
 from isotherm.data import load
 from isotherm.data.augment import CIFAR_DEVIATION, CIFAR_MEAN, Normalise, cifar_augmentation
+from isotherm.experiments.digits import potential_prior
 from isotherm.models import resnet
 from isotherm.predictive.average import predict
 from isotherm.sampling.describe import environment
@@ -75,10 +76,7 @@ def measure(name: str, data: dict[str, np.ndarray], num_epochs: int) -> dict[str
     test = predict(
         _Last(*last), potential, data["test_inputs"], labels=data["test_labels"].astype(np.int32), batch_size=2000
     )
-    squares = sum(
-        np.sum(np.square(np.asarray(leaf)), axis=tuple(range(3, leaf.ndim))) for leaf in jax.tree.leaves(second.draws)
-    )
-    losses = (np.asarray(second.energies) - WEIGHT_DECAY / 2 * squares)[0].mean(axis=0) / potential.num_data
+    losses = (np.asarray(second.energies)[0] - potential_prior(potential, second)).mean(axis=0) / potential.num_data
     stats = jax.local_devices()[0].memory_stats() or {}
     shutil.rmtree(folder.parent)
     return {

@@ -10,8 +10,9 @@ import numpy as np
 import isotherm as iso
 from isotherm.data.augment import MNIST_DEVIATION, MNIST_MEAN, Crop, Flip, InTurn, Normalise
 from isotherm.experiments import small_sets
+from isotherm.experiments.result import Row
 from isotherm.models import CNN
-from isotherm.predictive import Prediction, predict
+from isotherm.predictive import Prediction, accuracy, predict
 from isotherm.predictive.landscape import Landscape, project
 from isotherm.sampling.run import Run
 
@@ -45,6 +46,23 @@ class DigitsConfig:
     num_kept: int = 50
     grid: int = 12
     num_tuning: int = 10
+
+
+# Sizes and settings of the quick versions of both experiments.
+QUICK_SETTINGS: dict[str, Any] = {
+    "data_dir": None,
+    "num_epochs": 30,
+    "batch_size": 200,
+    "filters": (8, 16),
+    "step_size": 1e-4,
+    "weight_decay": 1.0,
+    "compute_dtype": None,
+    "num_bins": 1_000,
+    "width": 2.0,
+    "num_kept": 10,
+    "grid": 5,
+    "num_tuning": 2,
+}
 
 
 class Digits(NamedTuple):
@@ -138,11 +156,8 @@ def sample_and_judge(
 
 def potential_prior(potential: Any, run: Run) -> np.ndarray:
     """The prior's energies of all draws of the first run, (P, S)."""
-    squares = sum(
-        np.sum(np.square(np.asarray(leaf[0], np.float64)), axis=tuple(range(2, leaf.ndim - 1)))
-        for leaf in run.draws.values()
-    )
-    return potential.log_prior.precision / 2 * squares
+    draws = jax.tree.map(lambda leaf: np.asarray(leaf[0]), run.draws)
+    return np.asarray(jax.vmap(jax.vmap(potential.prior_energy))(draws))
 
 
 def landscape_of(config: DigitsConfig, potential: Any, judged: Judged, num_examples: int = 1_000) -> Landscape:
@@ -158,6 +173,17 @@ def landscape_of(config: DigitsConfig, potential: Any, judged: Judged, num_examp
         for chain in range(len(next(iter(judged.kept.values()))))
     ]
     return project(paths, loss, grid=config.grid, num_tuning=config.num_tuning, tuning_step=0.01)
+
+
+def loss_rows(name: str, found: list[Judged], digits: Digits) -> list[Row]:
+    """Ranges and levels of losses over the last half, and the accuracy of the average."""
+    halves = [judged.losses[:, judged.losses.shape[1] // 2 :] for judged in found]
+    return [
+        Row.of_runs(name, "loss range, last half", [loss_range(judged.losses) for judged in found]),
+        Row.of_runs(name, "lowest loss", [float(np.nanmin(half)) for half in halves]),
+        Row.of_runs(name, "median loss", [float(np.nanmedian(half)) for half in halves]),
+        Row.of_runs(name, "accuracy", [accuracy(judged.test.probabilities, digits.test[1]) for judged in found]),
+    ]
 
 
 def loss_range(losses: np.ndarray) -> float:

@@ -14,18 +14,20 @@ from matplotlib.figure import Figure
 import isotherm as iso
 from isotherm.contour import Partition, Regularised
 from isotherm.experiments.digits import (
+    QUICK_SETTINGS,
     DigitsConfig,
     Judged,
     landscape_of,
     load_digits,
     loss_range,
+    loss_rows,
     potential_of,
     sample_and_judge,
 )
 from isotherm.experiments.pictures import panels
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
-from isotherm.predictive import accuracy, auroc, entropy_cdf
+from isotherm.predictive import auroc, entropy_cdf
 from isotherm.predictive.landscape import plot_landscape
 
 TITLE = "MNIST, digits 0 to 4: exploration and doubt by AWSGLD"
@@ -70,23 +72,12 @@ class Config(DigitsConfig):
 
 FULL = Config()
 QUICK = Config(
-    data_dir=None,
-    num_epochs=30,
-    batch_size=200,
-    filters=(8, 16),
-    step_size=1e-4,
+    **QUICK_SETTINGS,
     psgld_step_size=1e-6,
     cyclical_step_size=2e-4,
     num_path_epochs=15,
-    weight_decay=1.0,
-    compute_dtype=None,
-    num_bins=1_000,
-    width=2.0,
-    zeta=1e3,
     num_cycles=2,
-    num_kept=10,
-    grid=5,
-    num_tuning=2,
+    zeta=1e3,
 )
 
 
@@ -144,13 +135,9 @@ def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
 
 
 def _rows(name: str, found: list[Judged], digits: Any) -> list[Row]:
-    halves = [judged.losses[:, judged.losses.shape[1] // 2 :] for judged in found]
     doubt = [auroc(judged.test.entropy, judged.unknown.entropy) for judged in found]
     return [
-        Row.of_runs(name, "loss range, last half", [loss_range(judged.losses) for judged in found]),
-        Row.of_runs(name, "lowest loss", [float(np.nanmin(half)) for half in halves]),
-        Row.of_runs(name, "median loss", [float(np.nanmedian(half)) for half in halves]),
-        Row.of_runs(name, "accuracy", [accuracy(judged.test.probabilities, digits.test[1]) for judged in found]),
+        *loss_rows(name, found, digits),
         Row.of_runs(
             name, "entropy of models on 5 to 9", [float(judged.unknown.mean_entropy.mean()) for judged in found]
         ),

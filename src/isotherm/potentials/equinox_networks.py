@@ -31,11 +31,14 @@ def from_equinox(
     if is_made and not callable(model):
         refuse("model", "an eqx.Module or a function of a key", type(model).__name__, "Pass one of them.")
     one = model(jax.random.key(0)) if is_made else model
-    silent = _without_dropout(eqx, one)
-    forms = {(True, True): one, (True, False): silent, (False, True): one, (False, False): silent}
-    forms = {mode: form if mode[0] else eqx.nn.inference_mode(form) for mode, form in forms.items()}
-    # Monte Carlo dropout predicts with running statistics and masks: only dropout is awake.
-    forms[False, True] = _waking_dropout(eqx, eqx.nn.inference_mode(one))
+    evaluated = eqx.nn.inference_mode(one)
+    # By (is_training, has_dropout). Monte Carlo dropout predicts with running statistics and masks: only dropout is awake.
+    forms = {
+        (True, True): one,
+        (True, False): _set_dropout(eqx, one, True),
+        (False, True): _set_dropout(eqx, evaluated, False),
+        (False, False): evaluated,
+    }
     structure = jax.tree.structure(state)
 
     def names_of(module):
@@ -78,15 +81,9 @@ def from_equinox(
     return network_potential(Network(apply, start, leaves or (), rebuild), loss, data, **options)
 
 
-def _without_dropout(eqx: Any, module: Any) -> Any:
-    return _set_dropout(eqx, module, True)
-
-
-def _waking_dropout(eqx: Any, module: Any) -> Any:
-    return _set_dropout(eqx, module, False)
-
-
 def _set_dropout(eqx: Any, module: Any, is_asleep: bool) -> Any:
+    """The module with all its dropout layers asleep or awake, and nothing else changed."""
+
     def is_dropout(node):
         return isinstance(node, eqx.nn.Dropout)
 

@@ -11,6 +11,7 @@ from jax import Array, lax
 
 from isotherm.errors import check_choice, check_integer, check_real, refuse
 from isotherm.potentials.networks import NetworkPotential
+from isotherm.predictive.classification import entropy, mutual_information
 from isotherm.sampling.estimates import normalised_weights
 
 _NEGLIGIBLE = 1e-12
@@ -49,12 +50,12 @@ class Prediction(NamedTuple):
     @property
     def entropy(self) -> np.ndarray:
         """Of the average: all of its uncertainty, (N,)."""
-        return -np.sum(self.probabilities * np.log(np.maximum(self.probabilities, 1e-30)), axis=-1)
+        return entropy(self.probabilities)
 
     @property
     def mutual_information(self) -> np.ndarray:
         """The part of the uncertainty that comes from the networks' disagreement, (N,)."""
-        return np.maximum(self.entropy - self.mean_entropy, 0.0)
+        return mutual_information(self.probabilities, self.mean_entropy)
 
     @property
     def best_accuracy(self) -> float:
@@ -109,13 +110,13 @@ def predict(
         total, score = step(total, draw, state, jnp.asarray(weight, jnp.float32), pieces, targets, number)
         weights.append(weight)
         scores.append(score)
-    mean, logits, entropy = (np.asarray(part, np.float64)[:number] / sum(weights) for part in total)
+    mean, logits, mean_entropy = (np.asarray(part, np.float64)[:number] / sum(weights) for part in total)
     if by == "logits":
         mean = np.asarray(jax.nn.softmax(jnp.asarray(logits, jnp.float32)), np.float64)
     mean /= mean.sum(axis=-1, keepdims=True)
     judged = None if labels is None else np.asarray(scores, np.float64)
     alone = (None, None) if judged is None else (judged[:, 0], judged[:, 1])
-    return Prediction(mean, logits, entropy, np.asarray(weights), *alone)
+    return Prediction(mean, logits, mean_entropy, np.asarray(weights), *alone)
 
 
 def outputs_of_draws(
@@ -171,8 +172,8 @@ def _step(potential: NetworkPotential, scale: float) -> Any:
         logits = lax.map(lambda inputs: potential.outputs(draw, inputs, state), pieces) / scale
         log_probabilities = jax.nn.log_softmax(logits)
         probabilities = jnp.exp(log_probabilities)
-        entropy = -jnp.sum(probabilities * log_probabilities, axis=-1)
-        found = (probabilities, logits, entropy)
+        entropies = -jnp.sum(probabilities * log_probabilities, axis=-1)
+        found = (probabilities, logits, entropies)
         found = tuple(weight * part.reshape(-1, *part.shape[2:]) for part in found)
         after = found if total is None else jax.tree.map(jnp.add, total, found)
         return after, None if targets is None else judge(log_probabilities, targets, number)

@@ -57,7 +57,7 @@ class StreamFeeder(Feeder):
     """Gathers batches on the host, from arrays that may be mapped from a disk, one block ahead of the program."""
 
     def __init__(self, potential: Any, parts: Parts, seed_key: Array, num_runs: int, num_chains: int):
-        self._potential, self._num_measured = potential, parts.coupling.num_measured
+        self._potential = potential
 
         def keys(purpose):
             shared = run_keys(seed_key, purpose, num_runs)
@@ -68,7 +68,7 @@ class StreamFeeder(Feeder):
         # Two blocks are in memory at a time: one in use, and one under way.
         self.longest = int(np.clip(_STREAM_BYTES // (2 * lanes * potential.batch_size * row), 1, 1024))
         self._places = _places(potential, keys(Purpose.BATCH), parts.num_batches, self.longest)
-        self._places_measured = _places(potential, keys(Purpose.MEASURE_BATCH), max(self._num_measured, 1), 1)
+        self._places_measured = _places(potential, keys(Purpose.MEASURE_BATCH), parts.coupling.num_measured, 1)
         self._worker = concurrent.futures.ThreadPoolExecutor(1, "isotherm-feed")
         self._blocks: dict[int, concurrent.futures.Future[Stream]] = {}
 
