@@ -1,9 +1,29 @@
 """What every test module shares."""
 
+import os
+import shutil
+import tempfile
+
 import jax
 import pytest
 
 from isotherm.sampling import settings
+
+_CACHE = "JAX_COMPILATION_CACHE_DIR"
+
+
+def pytest_configure(config):
+    """Lets all processes of this run of the tests, and those that they start, share what they compile."""
+    if _CACHE not in os.environ:
+        config.cache_of_programs = os.environ[_CACHE] = tempfile.mkdtemp(prefix="programs-")
+        os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+        os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
+
+
+def pytest_unconfigure(config):
+    """Removes it."""
+    if hasattr(config, "cache_of_programs"):
+        shutil.rmtree(config.cache_of_programs, ignore_errors=True)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -12,8 +12,9 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import isotherm as iso
-from isotherm.sampling import estimates
+from isotherm.sampling import estimates, harvest
 from isotherm.sampling.store import StoredArray
+from isotherm.sampling.trace import Records
 from isotherm.sampling.trees import describe_structure, named_leaves, rebuild
 
 
@@ -187,3 +188,19 @@ def test_progress_is_shown_when_asked_and_quiet_otherwise(capfd):
     assert "steps/s" in shown
     assert "energy" in shown
     assert pathlib.Path("/").exists()
+
+
+@pytest.mark.parametrize("small_bytes", [0, 1_000, 10**9])
+def test_an_accelerator_sends_the_records_that_there_are(monkeypatch, small_bytes):
+    records = Records(jnp.arange(60.0).reshape(10, 1, 2, 3), (), jnp.arange(20.0).reshape(10, 1, 2), None, {})
+    expected = harvest.on_host(records, 3, False)
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    monkeypatch.setattr(harvest, "_SMALL_BYTES", small_bytes)
+    sent = []
+    device_get = jax.device_get
+    monkeypatch.setattr(jax, "device_get", lambda tree: sent.append(tree) or device_get(tree))
+    found = harvest.on_host(records, 3, False)
+    jax.tree.map(np.testing.assert_array_equal, found, expected)
+    assert found["draws"].shape == (1, 2, 3, 3)
+    # 32 bytes a record: four of them, the power of two that holds three, or as many as are small.
+    assert len(sent[0].draws) == {0: 4, 1_000: 10, 10**9: 10}[small_bytes]

@@ -41,8 +41,9 @@ class WeightDecay:
 
     def __call__(self, weights: Any) -> Array:
         """-precision / 2 * |weights|^2."""
-        squares = [jnp.sum(jnp.square(leaf.astype(jnp.result_type(float)))) for leaf in jax.tree.leaves(weights)]
-        return -0.5 * self.precision * sum(squares, jnp.zeros(()))
+        # One sum over one vector: an accelerator would spend longer on starting a sum for every leaf.
+        leaves = [jnp.ravel(leaf).astype(jnp.result_type(float)) for leaf in jax.tree.leaves(weights)]
+        return -0.5 * self.precision * jnp.sum(jnp.square(jnp.concatenate(leaves)))
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)

@@ -25,7 +25,8 @@ from isotherm.sampling.start import start_positions
 from isotherm.sampling.store import FORMAT, MemorySink, StoreSink, write_arrays, write_json
 from isotherm.sampling.trees import named_leaves
 
-_SECONDS_PER_BLOCK = 0.3
+_SECONDS_PER_BLOCK = 0.5
+_GROWTH_PER_BLOCK = 16
 
 
 def identity(position: Any) -> Any:
@@ -80,7 +81,7 @@ def sample(
         checkpoint_every: seconds between two checkpoints, where there is a folder.
         progress: whether to show a progress bar; None shows it on a terminal.
         throw: whether a diverged chain raises `DivergenceError`; otherwise it warns, and its draws have weight zero.
-        callback: called with a `Status` about three times a second; the run ends early where it returns True.
+        callback: called with a `Status` about twice a second; the run ends early where it returns True.
         source: where the potential came from, kept with the run for the command line.
 
     Returns:
@@ -160,7 +161,10 @@ def drive(
         nothing = _pad(times[:0], program.slots + program.rows)
         tick = time.perf_counter()
         carry, records, count = program.advance(seed_key, feed, carry, records, nothing, target, first, first)
-        began = saved = float(count) + time.perf_counter()  # No iteration: the count is 0 when the program is ready.
+        on_host(
+            records, int(count), program.parts.kernel.is_stack
+        )  # No iteration and no record, to compile everything.
+        began = saved = time.perf_counter()
         compile_seconds = began - tick
         while iteration < settings.num_steps:
             carry = _periodic_work(program, seed_key, feeder, carry, iteration)
@@ -180,7 +184,7 @@ def drive(
             bar.update(iteration, energy)
             if settings.block_length is None:
                 wanted = length * _SECONDS_PER_BLOCK / max(seconds, 1e-6)
-                pace = int(np.clip(wanted, max(pace / 4, 1), min(4 * pace, settings.num_steps)))
+                pace = int(np.clip(wanted, 1, min(_GROWTH_PER_BLOCK * pace, settings.num_steps)))
             if checkpoints is not None and time.perf_counter() - saved > checkpoint_every:
                 sink.flush()
                 checkpoints.save(iteration, carry, num_done)

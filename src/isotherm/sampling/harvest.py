@@ -11,15 +11,17 @@ from isotherm.errors import DivergenceError, DivergenceWarning
 from isotherm.sampling.program import Carry, Program
 from isotherm.sampling.trace import Records
 
+_SMALL_BYTES = 8_000_000
+
 
 def on_host(records: Records, count: int, is_stack: bool) -> dict[str, Any]:
     """The first `count` records with axes (run, chain, draw, ...); the particles of a stack become chains."""
 
     def move(leaf, is_stacked=False):
-        array = np.moveaxis(np.asarray(leaf)[:count], 0, 3 if is_stacked else 2)
+        array = np.moveaxis(leaf[:count], 0, 3 if is_stacked else 2)
         return array.reshape(array.shape[0], array.shape[1] * array.shape[2], *array.shape[3:]) if is_stacked else array
 
-    records = _first(records, count)
+    records = jax.device_get(_first(records, count))
     energies = move(records.energies, is_stack)
     log_weights = np.zeros_like(energies) if records.log_weights is None else move(records.log_weights)
     # A draw whose energy is not a number must not count in any estimate.
@@ -34,10 +36,16 @@ def on_host(records: Records, count: int, is_stack: bool) -> dict[str, Any]:
 
 
 def _first(records: Records, count: int) -> Records:
-    """Buffers cut to a power of two that holds `count` records, so that an accelerator sends no more than that."""
+    """Buffers cut to little more than `count` records, so that an accelerator sends no more than that.
+
+    Cut to powers of two, and to no less than a few megabytes, which travel at once: every size is a program of its own.
+    """
     if jax.default_backend() == "cpu":
         return records
-    return _cut(records, 1 << max(count - 1, 0).bit_length())
+    leaves = jax.tree.leaves(records)
+    bytes_per_record = sum(leaf.nbytes for leaf in leaves) // len(leaves[0])
+    size = max(count, _SMALL_BYTES // bytes_per_record, 1)
+    return _cut(records, 1 << (size - 1).bit_length())
 
 
 @functools.partial(jax.jit, static_argnums=1)
