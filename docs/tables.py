@@ -40,15 +40,15 @@ REMARKS = {
     "modes25-deo": "Round trips are those of the thesis' counter.",
     "ten-functions": "Means are over the runs that arrived within 100,000 iterations.",
     "uci": (
-        "Energy's target is the heating load, the thesis' probably the cooling load, which is harder. Wine by SGHMC and CSGHMC is a "
-        "miss: in 3 of 10 splits weights that a nearly flat prior does not hold wander so far that a few test wines are badly "
-        "predicted."
+        "Energy's target is the heating load, the thesis' probably the cooling load, which is harder. Wine by SGHMC and CSGHMC "
+        "is a miss: in 3 of 10 splits weights that a nearly flat prior does not hold wander so far that a few test wines are "
+        "badly predicted."
     ),
     "mnist-awsgld": (
-        "AWSGLD walks between high and low losses, with the multipliers of up to 1000 that the thesis reports, and has the lowest loss "
-        "and the highest accuracy. Its average doubts the digits 5 to 9 more than those of SGHMC and cycSGLD, slightly less than "
-        "pSGLD's: a miss. Its single models doubt them least, another miss: the lower the training loss, the surer a network is of "
-        "everything. Step sizes were chosen by the training loss in runs of 300 epochs; one run is recorded."
+        "AWSGLD walks between high and low losses, with the multipliers of up to 1000 that the thesis reports, and has the "
+        "lowest loss and the highest accuracy. Its average doubts the digits 5 to 9 more than those of SGHMC and cycSGLD, "
+        "slightly less than pSGLD's: a miss. Its single models doubt them least, another miss: the lower the training loss, the "
+        "surer a network is of everything. Step sizes were chosen by the training loss in runs of 300 epochs."
     ),
 }
 

@@ -49,15 +49,15 @@ def fold(key: Array, number: Any) -> Array:
     return jnp.stack(threefry(key[0], key[1], jnp.asarray(number).astype(jnp.uint32), jnp.asarray(_FOLDED)))
 
 
-def words(key: Array, iterations: Array, count: int, offset: int = 0) -> Array:
+def words(key: Array, iterations: Array, count: int, offset: Any = 0) -> Array:
     """Random 32-bit words of shape (len(iterations), count)."""
     shape = (len(iterations), (count + 1) // 2)
     first = jnp.broadcast_to(iterations.astype(jnp.uint32)[:, None], shape)
-    second = lax.broadcasted_iota(jnp.uint32, shape, 1) + jnp.uint32(offset)
+    second = lax.broadcasted_iota(jnp.uint32, shape, 1) + jnp.asarray(offset, jnp.uint32)
     return jnp.concatenate(threefry(key[0], key[1], first, second), axis=-1)[:, :count]
 
 
-def uniforms(key: Array, iterations: Array, count: int, dtype: Any = jnp.float32, offset: int = 0) -> Array:
+def uniforms(key: Array, iterations: Array, count: int, dtype: Any = jnp.float32, offset: Any = 0) -> Array:
     """Uniform numbers in [0, 1) of shape (len(iterations), count)."""
     if dtype == jnp.float64:
         high, low = jnp.split(words(key, iterations, 2 * count, offset), 2, axis=-1)
@@ -66,8 +66,9 @@ def uniforms(key: Array, iterations: Array, count: int, dtype: Any = jnp.float32
     return lax.bitcast_convert_type(bits, jnp.float32) - np.float32(1.0)
 
 
-def normals(key: Array, iterations: Array, shape: tuple[int, ...], dtype: Any = jnp.float32, offset: int = 0) -> Array:
-    """Standard normal numbers of shape (len(iterations), *shape)."""
+@functools.partial(jax.jit, static_argnames=("shape", "dtype"), inline=True)
+def normals(key: Array, iterations: Array, shape: tuple[int, ...], dtype: Any = jnp.float32, offset: Any = 0) -> Array:
+    """Standard normal numbers of shape (len(iterations), *shape). Traced once for each shape, and inlined."""
     wide = jnp.float64 if dtype == jnp.float64 else jnp.float32
     unit = uniforms(key, iterations, math.prod(shape), wide, offset)
     lowest = np.nextafter(np.array(-1.0, wide), np.array(0.0, wide))

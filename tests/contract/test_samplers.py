@@ -63,7 +63,7 @@ def test_the_table_has_every_method():
 
 
 @pytest.mark.parametrize("sampler", CASES)
-def test_shapes_of_a_nested_position(sampler):
+def test_shapes_and_energies_of_a_nested_position(sampler):
     num_chains = sampler.coupling.num_chains or 2
     run = iso.sample(energy, sampler, num_steps=20, num_chains=num_chains, num_runs=3, init=nested)
     recorded = 1 if isinstance(sampler.coupling, Exchange) else num_chains
@@ -75,21 +75,18 @@ def test_shapes_of_a_nested_position(sampler):
     assert run.draws["a"].dtype == np.float32
     assert count == (20 if sampler.window is None else 10)
     np.testing.assert_array_equal(run.stats["diverged_at"], -1)
-
-
-@pytest.mark.parametrize("sampler", CASES)
-def test_energies_are_those_of_the_draws(sampler):
-    run = iso.sample(energy, sampler, num_steps=20, num_chains=sampler.coupling.num_chains or 2, init=nested)
     expected = jax.vmap(jax.vmap(jax.vmap(energy)))(run.draws)
     np.testing.assert_allclose(run.energies, expected, rtol=1e-4)
 
 
 @pytest.mark.parametrize("sampler", CASES)
-def test_double_precision_is_kept(sampler):
+def test_a_single_run_in_double_precision(sampler):
     with jax.enable_x64(True):
         run = iso.sample(energy, sampler, num_steps=12, init=lambda key: jax.random.normal(key, (3,), jnp.float64))
-    assert run.draws.dtype == np.float64
+        expected = jax.vmap(jax.vmap(jax.vmap(energy)))(run.draws)
+    assert run.draws.dtype == run.energies.dtype == np.float64
     assert np.isfinite(run.draws).all()
+    np.testing.assert_allclose(run.energies, expected, rtol=1e-10)
 
 
 @pytest.mark.parametrize("sampler", CASES)

@@ -13,13 +13,13 @@ from isotherm.experiments import EXPERIMENTS
 TINY = {"batch_size": 100, "filters": (2, 2), "hidden": 4, "num_kept": 3, "grid": 2, "num_tuning": 1}
 # Sizes that run in seconds, and the figures that must be there.
 SMALL = {
-    "mixture-resgld": ({"num_steps": 400}, {"mixtures"}),
+    "mixture-resgld": ({"num_steps": 400, "methods": ("F = 1",)}, {"mixtures"}),
     "mixture-vr": (
         {
             "num_data": 2_000,
             "batch_size": 50,
             "num_steps": 200,
-            "periods": (10,),
+            "periods": (),
             "step_sizes": (1e-7, 1e-6),
             "batch_sizes": (20, 50),
             "num_study_steps": 80,
@@ -37,7 +37,14 @@ SMALL = {
     "mixture-csgld": ({"num_steps": 5_000, "num_path_steps": 2_000}, {"statistics", "paths", "spurious-peak"}),
     "modes9": ({"num_steps": 4_000, "burn_in": 100}, {"modes"}),
     "modes25-icsgld": (
-        {"num_steps": 2_000, "burn_in": 100, "num_particles": 5, "num_points": 200, "num_times": 2},
+        {
+            "num_steps": 2_000,
+            "burn_in": 100,
+            "num_particles": 5,
+            "num_points": 200,
+            "num_times": 2,
+            "methods": ("SVGD x P5", "reSGLD x P5", "ICSGLD x P5"),
+        },
         {"methods", "convergence"},
     ),
     "energy-cdf": ({"num_steps": 3_000}, {"energy-cdf"}),

@@ -30,6 +30,7 @@ class Config:
     gradient_noise: float = 0.1
     measure_every: int = 100
     num_measured: int = 10
+    methods: tuple[str, ...] = ("SGLD", "F = 1", "F = 2", "F = 4", "naive")
 
 
 FULL = Config()
@@ -46,7 +47,8 @@ def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
     studies: dict[str, tuple[Target, dict[str, Run]]] = {}
     for target in resgld_mixtures():
         studies[target.name] = target, {}
-        for factor in _FACTORS[target.name]:
+        factors = [factor for factor in _FACTORS[target.name] if _label(factor) in config.methods]
+        for factor in factors:
             label = _label(factor)
             say(f"{target.name}, {label}")
             found = _sample(target, _sampler(factor, config), config, seed)

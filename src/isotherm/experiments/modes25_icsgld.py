@@ -40,6 +40,7 @@ class Config:
         thinning: iterations between two draws.
         num_points: draws of the truth and of a sampler from which divergences are estimated.
         num_times: of the convergence study.
+        methods: that are compared.
     """
 
     num_steps: int = 80_000
@@ -55,6 +56,15 @@ class Config:
     thinning: int = 20
     num_points: int = 4_000
     num_times: int = 8
+    methods: tuple[str, ...] = (
+        "SGLD x P5",
+        "cycSGLD x T5",
+        "SVGD x P5",
+        "reSGLD x P5",
+        "CSGLD x T5",
+        "ICSGLD x P5",
+        "ICSGLD x P5, wide bins",
+    )
 
 
 FULL = Config()
@@ -68,7 +78,9 @@ def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
     target = modes25()
     truth = _truth(target, config.num_points)
     runs, seconds, courses = {}, {}, {}
-    for name, (sampler, options) in _samplers(config, target).items():
+    samplers = _samplers(config, target)
+    for name in config.methods:
+        sampler, options = samplers[name]
         say(name)
         runs[name] = _sample(target, sampler, config, seed, **options)
         seconds[name] = runs[name].seconds / config.num_runs

@@ -34,6 +34,7 @@ from isotherm.sampling.trace import (
     choose_chains,
     init_book,
     keep_book,
+    row_like,
     rows,
     slices,
     write_if,
@@ -149,7 +150,8 @@ class Program:
         offsets = upcoming - start
         iterations = start + jnp.arange(self.chunk, dtype=jnp.int32)
         draws = draw_noise(self.parts, keys, iterations, carry.state.position)
-        example = jax.eval_shape(lambda s: self._example_seen(keys, feed, s, draws), carry.state)
+        example = row_like(records, self.num_chains, self.parts.kernel.is_stack)
+        example = example._replace(position=carry.state.position, model_state=carry.state.model_state)
         is_weighted = self.parts.coupling.is_weighted
 
         def several(loop):
@@ -212,7 +214,7 @@ class Program:
             kept = jax.tree.map(lambda n, old: jnp.where(iteration == start, n, old), (new, weights), row)
             return after, book, kept
 
-        example = jax.eval_shape(lambda s: self._example_seen(keys, feed, s, rows(drawn_at(start))), start_state)
+        example = row_like(records, self.num_chains, self.parts.kernel.is_stack)
         is_weighted = self.parts.coupling.is_weighted
         nothing = jax.tree.map(
             lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), (example, example.energy if is_weighted else None)
@@ -285,15 +287,12 @@ class Program:
         recorded = self.parts.coupling.recorded(seen.observed)
         return *choose_chains((energies, log_weights), recorded), seen.observed
 
-    def _example_seen(self, keys, feed, state, draws) -> Trace:
-        drawn, state = jax.tree.map(lambda leaf: leaf[0], draws), self._bare(state)
-        _, seen = self._iterate(keys, feed, state, drawn, jnp.zeros((), jnp.int32))
-        return self._seen(state, seen)
-
     def _example_record(self, seed_key, feed, carry) -> Records:
         keys, state = open_streams(seed_key, self.num_runs, self.num_chains), carry.state
         draws = draw_noise(self.parts, keys, jnp.zeros(1, jnp.int32), state.position)
-        seen = self._example_seen(keys, feed, state, draws)
+        drawn, bare = jax.tree.map(lambda leaf: leaf[0], draws), self._bare(state)
+        _, seen = self._iterate(keys, feed, bare, drawn, jnp.zeros((), jnp.int32))
+        seen = self._seen(bare, seen)
         kept, model_state = self._keep(state.position, state.model_state, seen.observed)
         log_weights = seen.energy if self.parts.coupling.is_weighted else None
         return Records(kept, model_state, *self._keep_small(seen, log_weights))

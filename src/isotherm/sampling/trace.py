@@ -57,6 +57,15 @@ class Book(NamedTuple):
     diverged_at: Array
 
 
+def row_like(records: Records, num_chains: int, is_stack: bool) -> Trace:
+    """The shapes of a row of the trace, without positions: known from those of records, with no iteration traced for them."""
+    num_runs, particles = records.energies.shape[1], records.energies.shape[3:]
+    energy: Any = jax.ShapeDtypeStruct((num_runs, num_chains), records.energies.dtype)
+    energies = jax.ShapeDtypeStruct((num_runs, num_chains, *particles), energy.dtype) if is_stack else None
+    observed = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), records.observed)
+    return Trace(None, None, energy, energies, observed)
+
+
 def init_book(energy_like: Any, position: Any, tracks_best: bool) -> Book:
     """A book with nothing in it; `energy_like` has shape (R, P)."""
     never = jnp.full(energy_like.shape, -1, jnp.int32)
