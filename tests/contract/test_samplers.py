@@ -137,6 +137,35 @@ def test_one_program_for_a_whole_run():
     assert len(calls) - traced <= 1
 
 
+def test_samplers_with_the_same_settings_share_a_program():
+    calls = []
+
+    def counted(x):
+        calls.append(1)
+        return jnp.sum(x**2)
+
+    def traces(sampler):
+        before = len(calls)
+        iso.sample(counted, sampler, num_steps=50, num_chains=2, init=jnp.ones(2))
+        return len(calls) - before
+
+    def contour(zeta=0.5, theta=(0.5, 0.3, 0.2)):
+        return iso.ksgld(0.1, partition=(1.0, 9.0, 3), theta=theta, zeta=zeta)
+
+    assert traces(contour()) > 1
+    # Only the check of the start looks at the function again.
+    assert traces(contour()) <= 1
+    assert traces(contour(zeta=0.6)) > 1
+    assert traces(contour(theta=(0.5, 0.2, 0.3))) > 1
+    assert traces(iso.sgld(0.1)) > 1
+    assert traces(iso.sgld(0.2)) > 1
+    assert traces(iso.sgld(0.1)) <= 1
+    decaying = lambda iteration: 0.1 / (1 + iteration)  # noqa: E731
+    assert traces(iso.sgld(decaying)) > 1
+    assert traces(iso.sgld(decaying)) <= 1
+    assert traces(iso.sgld(lambda iteration: 0.2 / (1 + iteration))) > 1
+
+
 @pytest.mark.parametrize("name", sorted(WITH_DATA))
 def test_samplers_that_need_data(name):
     data = np.random.default_rng(0).standard_normal(60).astype(np.float32)

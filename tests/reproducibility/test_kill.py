@@ -22,11 +22,15 @@ def test_killed_at_twenty_random_moments(tmp_path):
     kills, kills_while_running, number = 0, 0, 0
     while kills < NUM_KILLS:
         folder = tmp_path / f"killed-{number}"
+        began = time.time()
         child = subprocess.Popen([sys.executable, str(CHILD), str(folder)], cwd=CHILD.parents[2])
-        time.sleep(moments.uniform(1.0, 6.0))
+        # Every other one is killed while it iterates; the others at any moment, such as while they start.
+        while kills % 2 and child.poll() is None and not has_saved(folder, began):
+            time.sleep(0.05)
+        time.sleep(moments.uniform(0.0, 2.0))
         if child.poll() is None:
             kills += 1
-            kills_while_running += (folder / "checkpoints").exists()
+            kills_while_running += has_saved(folder, began)
             child.send_signal(signal.SIGKILL)
             child.wait()
         else:
@@ -35,6 +39,11 @@ def test_killed_at_twenty_random_moments(tmp_path):
             number += 1
     compare(whole, go(tmp_path / f"killed-{number}"))
     assert kills_while_running >= NUM_KILLS // 3
+
+
+def has_saved(folder, began):
+    checkpoints = folder / "checkpoints"
+    return checkpoints.exists() and checkpoints.stat().st_mtime > began
 
 
 def compare(whole, other):

@@ -1,32 +1,38 @@
-"""What a compiled program depends on of a potential: everything but the values of its data.
+"""What a compiled program depends on: everything about a potential but the values of its data, and the settings of a sampler.
 
 Two potentials that differ in nothing else share a program: another split of a data set, or a buffer that has been filled
-further, compiles nothing.
+further, compiles nothing. Nor does a sampler that is built again with the same settings.
 """
 
 import dataclasses
 from typing import Any
 
 import jax
+import numpy as np
 
 from isotherm.potentials.potential import Potential
 
 
-class Outline:
-    """A potential whose data are shapes. Equal to another if everything else about the two is the same."""
+@dataclasses.dataclass(frozen=True)
+class Alike:
+    """An object that stands for all that have its key. It is kept, so that no address in the key is used again."""
 
-    def __init__(self, potential: Potential):
-        self.potential, self._key = _outline(potential)
+    key: Any
+    kept: Any = dataclasses.field(compare=False)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Outline) and self._key == other._key
 
-    def __hash__(self) -> int:
-        return hash(self._key)
+def outline(potential: Potential) -> Alike:
+    """A potential whose data are shapes."""
+    return Alike(*reversed(_outline(potential)))
+
+
+def alike(value: Any) -> Alike:
+    """An object by the values of its fields, as deep as they are dataclasses, tuples and numbers."""
+    return Alike(_key(value), value)
 
 
 def _outline(potential: Potential) -> tuple[Potential, Any]:
-    """The potential without data, and a key. Fields are compared by value where they are plain, else by identity."""
+    """The potential without data, and a key."""
     if not dataclasses.is_dataclass(potential):
         return potential, (type(potential), id(potential))
     changes: dict[str, Any] = {}
@@ -44,15 +50,24 @@ def _outline(potential: Potential) -> tuple[Potential, Any]:
             # The number in use travels with the data.
             part = value is None
         else:
-            part = value if isinstance(value, (bool, int, float, str, type(None))) else _identity(value)
+            part = _key(value)
         key.append((field.name, part))
     return dataclasses.replace(potential, **changes), tuple(key)
 
 
-def _identity(value: Any) -> Any:
-    """The value itself where it is compared by value or identity and can be; else its address."""
+def _key(value: Any) -> Any:
+    """What tells a value from others: its contents where they can be seen, else itself, or where it lies."""
+    if isinstance(value, (bool, int, float, str, type(None))):
+        return type(value), value
+    if isinstance(value, (tuple, list)):
+        return type(value), tuple(_key(part) for part in value)
+    if isinstance(value, np.ndarray):
+        return value.shape, str(value.dtype), value.tobytes()
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = dataclasses.fields(value)
+        return type(value), tuple(_key(getattr(value, field.name)) for field in fields)
     try:
         hash(value)
     except TypeError:
-        return ("at", id(value))
+        return "at", id(value)
     return value

@@ -14,7 +14,7 @@ from jax import Array
 from isotherm.errors import check_choice, check_integer, check_real, refuse
 from isotherm.potentials.potential import Potential, check_scalar_energy
 from isotherm.sampling.lengths import chunk_length, group_length
-from isotherm.sampling.outline import Outline
+from isotherm.sampling.outline import Alike, alike, outline
 from isotherm.sampling.program import Program
 from isotherm.sampling.sampler import Sampler
 from isotherm.sampling.streams import batches_of, draw_batches, draw_potential_noises, open_streams
@@ -94,8 +94,8 @@ def build_program(
     chunk = min([chunk_length(lanes, size), *periods])
     has_state = jax.tree.leaves(jax.eval_shape(lambda: sampler.coupling.init(settings.num_chains)))
     return _program(
-        Outline(potential),
-        sampler,
+        outline(potential),
+        alike(sampler),
         settings.num_runs,
         settings.num_chains,
         settings.chain_mode,
@@ -139,16 +139,16 @@ def thread_pool_size() -> int:
 
 @functools.lru_cache(maxsize=32)
 def _program(
-    outline, sampler, num_runs, num_chains, chain_mode, chunk, group, slots, rows, tracks_best, collect
+    potential, sampler, num_runs, num_chains, chain_mode, chunk, group, slots, rows, tracks_best, collect
 ) -> Program:
-    parts = sampler.parts(_interned(outline), chain_mode)
+    parts = sampler.kept.parts(_interned(potential), chain_mode)
     return Program(parts, num_runs, num_chains, chunk, group, slots, rows, tracks_best, collect)
 
 
 @functools.lru_cache(maxsize=64)
-def _interned(outline: Outline) -> Potential:
+def _interned(potential: Alike) -> Potential:
     """One object for equal outlines, so that what is compiled for it is found again."""
-    return outline.potential
+    return potential.kept
 
 
 @functools.lru_cache(maxsize=32)
