@@ -9,6 +9,7 @@ import pytest
 
 import isotherm as iso
 from isotherm.exchange import Exchange
+from isotherm.kernels import SGLD
 from isotherm.samplers import METHODS
 
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -164,6 +165,16 @@ def test_samplers_with_the_same_settings_share_a_program():
     assert traces(iso.sgld(decaying)) > 1
     assert traces(iso.sgld(decaying)) <= 1
     assert traces(iso.sgld(lambda iteration: 0.2 / (1 + iteration))) > 1
+
+    class Scaled(SGLD):
+        def __init__(self, scale):
+            super().__init__()
+            object.__setattr__(self, "scale", scale)
+
+    # Fields do not tell two of these apart.
+    first, second = (iso.Sampler(Scaled(scale), 0.1) for scale in (1.0, 2.0))
+    assert traces(first) > 1
+    assert traces(second) > 1
 
 
 @pytest.mark.parametrize("name", sorted(WITH_DATA))

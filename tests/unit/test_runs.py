@@ -190,6 +190,24 @@ def test_progress_is_shown_when_asked_and_quiet_otherwise(capfd):
     assert pathlib.Path("/").exists()
 
 
+def test_some_draws_of_a_run(tmp_path):
+    run = iso.sample(
+        lambda x: 0.5 * jnp.sum(x["a"] ** 2),
+        iso.resgld(0.1, temperatures=(1.0, 2.0)),
+        num_steps=30,
+        num_runs=2,
+        init={"a": jnp.ones(3)},
+        out=tmp_path / "run",
+    )
+    for picked in (slice(-4, None), np.array([3, 17, 29])):
+        some = run.taking(picked)
+        np.testing.assert_array_equal(some.draws["a"], np.asarray(run.draws["a"])[:, :, picked])
+        np.testing.assert_array_equal(some.energies, np.asarray(run.energies)[:, :, picked])
+        np.testing.assert_array_equal(some.observed["rung"], np.asarray(run.observed["rung"])[:, :, picked])
+        np.testing.assert_array_equal(some.iterations, run.iterations[picked])
+        assert some.num_draws == some.log_weights.shape[2] == len(some.iterations)
+
+
 @pytest.mark.parametrize("small_bytes", [0, 1_000, 10**9])
 def test_an_accelerator_sends_the_records_that_there_are(monkeypatch, small_bytes):
     records = Records(jnp.arange(60.0).reshape(10, 1, 2, 3), (), jnp.arange(20.0).reshape(10, 1, 2), None, {})

@@ -23,7 +23,7 @@ from isotherm.data import load
 from isotherm.data.augment import CIFAR_DEVIATION, CIFAR_MEAN, Normalise, cifar_augmentation
 from isotherm.experiments.digits import potential_prior
 from isotherm.models import resnet
-from isotherm.predictive.average import predict
+from isotherm.predictive import accuracy, predict
 from isotherm.sampling.describe import environment
 
 BATCH_SIZE = 256
@@ -72,10 +72,8 @@ def measure(name: str, data: dict[str, np.ndarray], num_epochs: int) -> dict[str
     second = iso.resume(folder, potential, sampler, num_steps=whole, progress=False)
     seconds = time.perf_counter() - began
     images = BATCH_SIZE * num_chains
-    last = jax.tree.map(lambda leaf: leaf[:, :, -4:], (second.draws, second.model_state, second.log_weights))
-    test = predict(
-        _Last(*last), potential, data["test_inputs"], labels=data["test_labels"].astype(np.int32), batch_size=2000
-    )
+    last, labels = second.taking(slice(-4, None)), data["test_labels"].astype(np.int32)
+    test = predict(last, potential, data["test_inputs"], labels=labels, batch_size=2000)
     losses = (np.asarray(second.energies)[0] - potential_prior(potential, second)).mean(axis=0) / potential.num_data
     stats = jax.local_devices()[0].memory_stats() or {}
     shutil.rmtree(folder.parent)
@@ -93,16 +91,9 @@ def measure(name: str, data: dict[str, np.ndarray], num_epochs: int) -> dict[str
         "iterations": second.iterations.tolist(),
         "loss_per_image": losses.tolist(),
         "stopped_at": half,
-        "test_accuracy_of_last_epoch": float(np.mean(np.argmax(test.probabilities, axis=1) == data["test_labels"])),
+        "test_accuracy_of_last_epoch": accuracy(test.probabilities, labels),
         "multiplier_negative": int(np.sum(second.stats.get("num_negative", 0))),
     }
-
-
-class _Last:
-    """The last draws of a run."""
-
-    def __init__(self, draws: Any, model_state: Any, log_weights: Any):
-        self.draws, self.model_state, self.log_weights = draws, model_state, log_weights
 
 
 def main() -> None:

@@ -144,7 +144,7 @@ def sample_and_judge(
     losses = np.asarray(found.energies)[0] - potential_prior(potential, found)
     epochs = np.unique(np.linspace(found.num_draws // 2, found.num_draws - 1, config.num_kept).astype(int))
     sparse = np.unique(np.linspace(0, found.num_draws - 1, 2 * config.num_kept).astype(int))
-    late, seen = _at(found, epochs), _at(found, sparse)
+    late, seen = found.taking(epochs), found.taking(sparse)
     alone = predict(_equal(seen), potential, digits.test[0], labels=digits.test[1], batch_size=2_000)
     assert alone.draw_accuracy is not None
     accuracies = alone.draw_accuracy.reshape(num_chains, -1)
@@ -191,13 +191,6 @@ def loss_range(losses: np.ndarray) -> float:
     last = losses[:, losses.shape[1] // 2 :]
     low, high = np.nanquantile(last, [0.05, 0.95], axis=1)
     return float(np.mean(high - low))
-
-
-def _at(run: Run, epochs: np.ndarray) -> Run:
-    taken = jax.tree.map(lambda leaf: np.asarray(leaf)[:, :, epochs], (run.draws, run.model_state, run.log_weights))
-    draws, model_state, log_weights = taken
-    changes = {"draws": draws, "model_state": model_state, "log_weights": log_weights}
-    return dataclasses.replace(run, iterations=run.iterations[epochs], **changes)
 
 
 def _equal(run: Run) -> Run:

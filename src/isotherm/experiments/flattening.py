@@ -24,9 +24,8 @@ def log_psi(energies: np.ndarray, theta: np.ndarray, partition: Partition) -> np
     return np.interp(energies, partition.edges, np.log(np.maximum(theta[:-1], 1e-30)))
 
 
-def multiplier_on_bins(theta: np.ndarray, partition: Partition, zeta: float) -> np.ndarray:
-    """The multiplier in every bin at temperature 1, within the usual bounds."""
+def multiplier_on_bins(theta: np.ndarray, contour: Contour, temperature: float = 1.0) -> np.ndarray:
+    """The multiplier in every bin, within its bounds, for backward slopes."""
     steps = np.diff(np.log(np.maximum(theta, 1e-30)), prepend=0.0)
-    multiplier = Contour(partition, zeta).multiplier
-    excess = multiplier.excess(jnp.asarray(steps), jnp.arange(partition.num_bins), jnp.ones(()))
+    excess = contour.multiplier.excess(jnp.asarray(steps), jnp.arange(len(theta)), jnp.asarray(temperature))
     return 1.0 + np.asarray(excess)

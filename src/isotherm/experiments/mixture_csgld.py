@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from isotherm.contour import Partition
+from isotherm.contour import Contour, Partition
 from isotherm.experiments.flattening import bin_masses, energies_on_grid, log_psi, multiplier_on_bins
 from isotherm.experiments.pictures import panels
 from isotherm.experiments.reproduce import Outcome
@@ -207,7 +207,7 @@ def _draw_paths(target: Target, runs: dict[str, Run], early: Run, middle: Run, c
         heights = np.asarray(jax.vmap(target.energy)(jnp.asarray(path)[:, None]))
         axis.plot(path, heights, color="tab:blue", linewidth=0.4)
         if "theta" in found.stats:
-            psi = multiplier_on_bins(np.asarray(found.stats["theta"])[0, 0], config.partition, config.zeta)
+            psi = multiplier_on_bins(np.asarray(found.stats["theta"])[0, 0], Contour(config.partition, config.zeta))
             for number in np.flatnonzero(psi < 0):
                 edge = config.partition.low + config.partition.width * (number - 1)
                 axis.axhspan(edge, edge + config.partition.width, color="tab:red", alpha=0.15)

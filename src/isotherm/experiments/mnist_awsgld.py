@@ -25,6 +25,7 @@ from isotherm.experiments.digits import (
     potential_of,
     sample_and_judge,
 )
+from isotherm.experiments.flattening import multiplier_on_bins
 from isotherm.experiments.pictures import panels
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
@@ -157,8 +158,10 @@ def _picture(config: Config, firsts: dict[str, Judged], sampler: Any) -> Figure:
         axes[0, 3].plot(*entropy_cdf(judged.unknown.mean_entropy), label=name)
         axes[0, 4].plot(*entropy_cdf(judged.unknown.entropy), label=name)
     theta = np.asarray(firsts["AWSGLD"].run.stats["theta"])[0, 0]
-    energies, psi = _multipliers(config, theta, sampler, firsts["AWSGLD"].losses[0])
-    axes[0, 1].plot(energies, psi, ".", markersize=3)
+    psi = multiplier_on_bins(theta, sampler.coupling, config.high_temperature)
+    losses = firsts["AWSGLD"].losses[0]
+    losses = losses[np.isfinite(losses)]
+    axes[0, 1].plot(losses, psi[np.asarray(sampler.coupling.bins.index(losses))], ".", markersize=3)
     axes[0, 0].set(xlabel="epoch", ylabel="loss", yscale="log", title="training loss")
     axes[0, 1].set(xlabel="loss", ylabel="multiplier", xscale="log", yscale="log", title="AWSGLD's multiplier")
     axes[0, 2].set(xlabel="epoch", ylabel="accuracy", title="test accuracy", ylim=(0.6, 1.01))
@@ -166,16 +169,6 @@ def _picture(config: Config, firsts: dict[str, Judged], sampler: Any) -> Figure:
     axes[0, 4].set(xlabel="entropy", ylabel="share of images", title="doubt of the average on 5 to 9")
     axes[0, 0].legend(fontsize=7)
     return figure
-
-
-def _multipliers(config: Config, theta: np.ndarray, sampler: Any, losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Multipliers by the last theta at the losses that were met."""
-    partition = sampler.coupling.bins
-    losses = losses[np.isfinite(losses)]
-    bins = np.asarray(partition.index(losses))
-    steps = np.diff(np.log(np.maximum(theta, 1e-30)), prepend=np.log(max(theta[0], 1e-30)))
-    psi = 1.0 + config.zeta * config.high_temperature * np.where(bins > 0, steps[bins], 0.0) / config.width
-    return losses, psi
 
 
 def _paths(config: Config, seed: int, say: Callable[[str], None]) -> Figure:

@@ -151,9 +151,7 @@ def _course(run: Run, truth: np.ndarray, config: Config) -> tuple[np.ndarray, np
     values = []
     for one in run.per_run():
         counts = np.maximum((shares * one.num_draws).astype(int), 1)
-        parts = [
-            dataclasses.replace(one, draws=one.draws[:, :, :n], log_weights=one.log_weights[:, :, :n]) for n in counts
-        ]
+        parts = [one.taking(slice(count)) for count in counts]
         values.append([divergence(truth, _scattered(part.resample(config.num_points))) for part in parts])
     return shares, np.array(values)
 

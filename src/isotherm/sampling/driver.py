@@ -161,9 +161,8 @@ def drive(
         nothing = _pad(times[:0], program.slots + program.rows)
         tick = time.perf_counter()
         carry, records, count = program.advance(seed_key, feed, carry, records, nothing, target, first, first)
-        on_host(
-            records, int(count), program.parts.kernel.is_stack
-        )  # No iteration and no record, to compile everything.
+        # No iteration and no record: everything is compiled when they have arrived.
+        on_host(records, int(count), program.parts.kernel.is_stack)
         began = saved = time.perf_counter()
         compile_seconds = began - tick
         while iteration < settings.num_steps:

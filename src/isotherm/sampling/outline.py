@@ -21,26 +21,18 @@ class Alike:
     kept: Any = dataclasses.field(compare=False)
 
 
-def outline(potential: Potential) -> Alike:
+def outline(potential: Any) -> Alike:
     """A potential whose data are shapes."""
-    return Alike(*reversed(_outline(potential)))
-
-
-def alike(value: Any) -> Alike:
-    """An object by the values of its fields, as deep as they are dataclasses, tuples and numbers."""
-    return Alike(_key(value), value)
-
-
-def _outline(potential: Potential) -> tuple[Potential, Any]:
-    """The potential without data, and a key."""
-    if not dataclasses.is_dataclass(potential):
-        return potential, (type(potential), id(potential))
+    fields = _fields(potential)
+    if fields is None:
+        return Alike(_key(potential), potential)
     changes: dict[str, Any] = {}
     key: list[Any] = [type(potential)]
-    for field in dataclasses.fields(potential):
+    for field in fields:
         value = getattr(potential, field.name)
         if isinstance(value, Potential):
-            changes[field.name], part = _outline(value)
+            inner = outline(value)
+            changes[field.name], part = inner.kept, inner.key
         elif field.name == "data":
             shapes = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), value)
             changes["data"] = shapes
@@ -52,7 +44,12 @@ def _outline(potential: Potential) -> tuple[Potential, Any]:
         else:
             part = _key(value)
         key.append((field.name, part))
-    return dataclasses.replace(potential, **changes), tuple(key)
+    return Alike(tuple(key), dataclasses.replace(potential, **changes))
+
+
+def alike(value: Any) -> Alike:
+    """An object by the values of its fields, as deep as they are dataclasses, tuples and numbers."""
+    return Alike(_key(value), value)
 
 
 def _key(value: Any) -> Any:
@@ -63,11 +60,16 @@ def _key(value: Any) -> Any:
         return type(value), tuple(_key(part) for part in value)
     if isinstance(value, np.ndarray):
         return value.shape, str(value.dtype), value.tobytes()
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = dataclasses.fields(value)
+    fields = _fields(value)
+    if fields is not None:
         return type(value), tuple(_key(getattr(value, field.name)) for field in fields)
     try:
         hash(value)
     except TypeError:
         return "at", id(value)
     return value
+
+
+def _fields(value: Any) -> tuple[dataclasses.Field[Any], ...] | None:
+    """The fields that tell a value from others. One whose class merely inherits from a dataclass may hold more: None."""
+    return dataclasses.fields(value) if "__dataclass_fields__" in vars(type(value)) else None

@@ -111,6 +111,12 @@ class Run:
             for number in range(self.log_weights.shape[0])
         ]
 
+    def taking(self, draws: Any) -> Self:
+        """The run with some of its draws: those that an index array or a slice picks."""
+        kept = ("draws", "log_weights", "energies", "observed", "model_state")
+        picked = {name: jax.tree.map(lambda leaf: leaf[:, :, draws], getattr(self, name)) for name in kept}
+        return dataclasses.replace(self, iterations=self.iterations[draws], **picked)
+
     def expectation(self, function: Callable[[Any], Any]) -> Any:
         """The weighted mean of `function(position)` over all draws."""
         return estimates.expectation(function, self.draws, np.asarray(self.log_weights))
