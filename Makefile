@@ -3,7 +3,7 @@ BIN := .venv/bin
 READY := .venv/ready
 PEERS := .venv/peers
 
-.PHONY: demo test test-long lint format bench clean
+.PHONY: demo test test-long mutants lint format bench clean
 
 demo: $(READY)
 	$(BIN)/isotherm demo --out demo
@@ -12,7 +12,10 @@ test: lint
 	$(BIN)/pytest -n 2 --dist worksteal -m "not long"
 
 test-long: $(READY)
-	$(BIN)/pytest -m long
+	$(BIN)/pytest -n 2 --dist worksteal -m long
+
+mutants: $(READY)
+	$(BIN)/python -m tests.mutants.run
 
 lint: $(READY)
 	$(BIN)/ruff check .

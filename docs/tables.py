@@ -54,6 +54,42 @@ REMARKS = {
 }
 
 
+# Records that stand until they are made again, and why: for which rows (by a part of the method or metric; all where it is empty).
+UNDER_REVISION: dict[str, tuple[tuple[str, ...], str]] = {
+    "energy-cdf": (
+        (),
+        "sums over bins drifted in single precision, which left the multiplier wrong at the edges of blocks",
+    ),
+    "interaction": (
+        (),
+        "the field of these runs is now relative to its largest value, which changes what the gain means",
+    ),
+    "mixture-csgld": (
+        (),
+        "weights of draws are now relative to the bins that the multiplier knows; rankings lack paired errors",
+    ),
+    "mnist-awsgld": ((), "one run of each method, without errors"),
+    "mnist-icsgld": ((), "one run of each method, without errors"),
+    "modes25-deo": (
+        ("total variation",),
+        "sampled without the box in which it was scored: a perfect sampler would score 0.108",
+    ),
+    "modes25-icsgld": ((), "CSGLD ran with ICSGLD's field, so that the two cannot be compared"),
+    "modes9": ((), "the ranking of the methods lacks a paired error"),
+    "mushroom": (
+        (),
+        "weights of one iteration weighed the predictions of the next, and the ranking lacks a paired error",
+    ),
+    "round-trips": (("P = 64",), "the first trip, which is incomplete, was counted"),
+    "rugged-paths": (("SGHMC", "cycSGLD"), "momenta froze at the walls of the box, and cyclical steps fell to zero"),
+    "ten-functions": (
+        ("minimize", "dual_annealing"),
+        "local descents alone solved most functions, at the thesis' loose accuracies, beside a rival without gradients",
+    ),
+    "uci": (("CSG",), "multipliers stayed within 2 per cent of 1, so that the contour samplers flattened nothing"),
+}
+
+
 _APART = ("demo", "digits-example")
 
 
@@ -70,7 +106,7 @@ def experiments_table() -> str:
     for name, (metrics, methods) in SHOWN.items():
         for row in found[name]["rows"]:
             if row["metric"] in metrics and row["method"] in methods:
-                lines.append(f"| `{name}` | {_cells(row)} |")
+                lines.append(f"| `{name}` | {_cells(row, name)} |")
     return "\n".join(lines)
 
 
@@ -87,7 +123,7 @@ def mushroom_table() -> str:
     cells: dict[str, dict[str, str]] = {}
     for row in records()["mushroom"]["rows"]:
         error = "" if row["std_error"] is None else f" ± {row['std_error']:.0f}"
-        cells.setdefault(row["method"], {})[row["metric"]] = f"{row['ours']:.0f}{error}"
+        cells.setdefault(row["method"], {})[row["metric"]] = f"{row['ours']:.0f}{error}{_mark('mushroom', row)}"
     return _markdown("agent", cells)
 
 
@@ -98,6 +134,7 @@ def minimize_table() -> str:
         name, _, method = row["method"].partition(", ")
         if method in ("minimize", "dual_annealing"):
             number = f"{row['ours']:.0%}" if row["metric"] == "success" else f"{row['ours']:.0f}"
+            number += _mark("ten-functions", row)
             cells.setdefault(name, {})[f"`{method}`, {row['metric']}"] = number
     return _markdown("function", cells)
 
@@ -109,17 +146,27 @@ def experiments_page() -> str:
     for name, record in records().items():
         text += f"\n## {name}\n\nScale: {record['scale']}, {record['seconds']:.0f} s, seed {record['seed']}.\n\n"
         text += f"{REMARKS[name]}\n\n" if name in REMARKS else ""
+        text += f"**Under revision** (rows marked †): {UNDER_REVISION[name][1]}.\n\n" if name in UNDER_REVISION else ""
         pictures = sorted(path.name for path in (ROOT / "results" / name).glob("*.png"))
         text += "".join(f"![{picture}](../results/{name}/{picture})\n\n" for picture in pictures)
         text += "| method | metric | thesis | ours | runs |\n|---|---|---|---|---|\n"
-        text += "".join(f"| {_cells(row)} |\n" for row in record["rows"])
+        text += "".join(f"| {_cells(row, name)} |\n" for row in record["rows"])
     return text
 
 
-def _cells(row: dict[str, Any]) -> str:
+def _mark(name: str, row: dict[str, Any]) -> str:
+    """A dagger on numbers that a finding has made void."""
+    if name not in UNDER_REVISION:
+        return ""
+    parts = UNDER_REVISION[name][0]
+    is_void = not parts or any(part in row["method"] or part in row["metric"] for part in parts)
+    return " †" if is_void else ""
+
+
+def _cells(row: dict[str, Any], name: str) -> str:
     thesis = "" if row["thesis"] is None else f"{row['thesis']:.4g}"
     error = "" if row["std_error"] is None else f" ± {row['std_error']:.2g}"
-    return f"{row['method']} | {row['metric']} | {thesis} | {row['ours']:.3g}{error} | {row['runs']}"
+    return f"{row['method']} | {row['metric']} | {thesis} | {row['ours']:.3g}{error}{_mark(name, row)} | {row['runs']}"
 
 
 def _bench() -> list[dict[str, Any]]:

@@ -60,6 +60,7 @@ def main(num_steps: int = 4_000, out: pathlib.Path | None = None) -> list[Row]:
             partition=(2.0, 102.0, 102),
             zeta=1 / temperature,
             gain=0.01,
+            field="theta",
             warm_up=num_steps // 4,
             weighing=Regularised(),
         ),

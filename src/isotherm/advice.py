@@ -74,6 +74,9 @@ def advise(
     if not isinstance(coupling, Exchange) or not isinstance(coupling.rule, Corrected):
         remedy = "Give one such as `iso.resgld(...)`."
         refuse("sampler", "a replica exchange sampler with the corrected rule", sampler.name, remedy)
+    if callable(sampler.temperature):
+        remedy = "Leave out `temperature_factor`, and advise on the ladder at the temperature that matters."
+        refuse("sampler", "one of constant temperatures", "a schedule of them", remedy)
     for factor in factors:
         check_real("factors", factor if factor != np.inf else 1.0, "Give positive numbers or infinity.", above=0.0)
     rule = dataclasses.replace(coupling.rule, correction_factor=1.0)

@@ -11,7 +11,7 @@ import tyro
 from rich.console import Console
 
 from isotherm.data.commands import Data
-from isotherm.errors import refuse
+from isotherm.errors import DivergenceError, refuse
 
 
 @dataclasses.dataclass(frozen=True)
@@ -200,7 +200,7 @@ def main(arguments: list[str] | None = None) -> None:
     warnings.showwarning = lambda message, *_, **__: Console(stderr=True).print(f"Warning: {message}", style="yellow")
     try:
         command.run(console)  # pyright: ignore[reportAttributeAccessIssue]
-    except ValueError as error:
+    except (ValueError, DivergenceError) as error:
         Console(stderr=True).print(f"Error: {error}", style="red", highlight=False, markup=False)
         sys.exit(2)
     except KeyboardInterrupt:

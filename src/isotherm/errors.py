@@ -3,8 +3,10 @@
 Every refusal has one form: `` `name` must be <rule>; got <value>. `` followed by what to do.
 """
 
+import difflib
 import math
 import numbers
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 
@@ -55,6 +57,15 @@ def check_real(
     if isinstance(value, bool) or not math.isfinite(number) or not inside:
         refuse(name, rule, repr(value), remedy)
     return number
+
+
+def check_options(name: str, options: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse an option that `name` does not take, with the one that was probably meant."""
+    for option in options:
+        if option not in known:
+            close = difflib.get_close_matches(option, known, 1)
+            remedy = f"Did you mean `{close[0]}`?" if close else f"It takes: {', '.join(known)}."
+            refuse(option, f"an option of `{name}`", "one that it does not take", remedy)
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:

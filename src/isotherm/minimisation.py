@@ -15,6 +15,7 @@ from scipy.optimize import OptimizeResult
 from isotherm.contour import uniform_partition
 from isotherm.errors import check_integer, check_real, refuse
 from isotherm.potentials.energy import EnergyPotential
+from isotherm.randomness import seed_key
 from isotherm.samplers import awsgld
 from isotherm.sampling import Sampler, per_chain, sample
 from isotherm.schedules import CyclicalCosine
@@ -25,6 +26,8 @@ _NUM_BINS = 64
 _CYCLE = 2_000
 _BLOCK = 250
 _DESCENT = 60
+# Of a line search, at most.
+_TRIES = 20
 
 
 def minimize(
@@ -48,7 +51,7 @@ def minimize(
         bounds: (low, high) pairs, one per coordinate; chains are reflected at them.
         scale: how far from `x0` to start, where there are no bounds.
         target: stop once a value is at most this.
-        max_evaluations: of the function, with or without its gradient.
+        max_evaluations: of the function, with or without its gradient. No search takes more.
         patience: iterations without improvement after which the search ends; None is 3000 where there is no target, and no limit
             where there is one.
         num_starts: chains.
@@ -56,8 +59,8 @@ def minimize(
         seed: of all randomness.
 
     Returns:
-        SciPy's result: `x`, `fun`, `nit` (iterations of every chain), `nfev`, `success`, `message`. Where there is a
-        `target`, only a search that reached it succeeds.
+        SciPy's result: `x`, `fun` (which is `fun(x)`), `nit` (iterations of every chain), `nfev`, `success`, `message`. Where there
+        is a `target`, only a search that reached it succeeds.
 
     Example:
         >>> import isotherm as iso
@@ -72,16 +75,19 @@ def minimize(
     check_integer("patience", patience, 1, "Give a number of iterations.")
     space = _space(x0, bounds, scale)
     search = _Search(fun, space, target, max_evaluations, patience, callback)
-    key = jax.random.key(seed)
+    key = seed_key(seed)
     starts = search.choose_starts(key, num_starts)
-    if not search.is_over(0):
+    # The gradients that settle the sampler, and the energies at which it starts.
+    num_chains, num_before = len(starts), 2 * len(starts)
+    num_steps = (search.left - num_before) // max(num_chains, 1)
+    if num_steps > 0 and not search.is_over(0):
         sampler = search.sampler(starts)
-        num_steps = max((max_evaluations - search.num_evaluations) // num_starts, 1)
+        search.num_evaluations += num_before
         sample(
             EnergyPotential(search.plateau),
             sampler,
             num_steps=num_steps,
-            num_chains=num_starts,
+            num_chains=num_chains,
             thinning=num_steps,
             seed=seed,
             init=per_chain(starts),
@@ -89,7 +95,8 @@ def minimize(
             callback=search.look,
             progress=False,
         )
-    return search.result()
+        search.descend(search.best_z[None])
+    return search.finish()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -147,27 +154,32 @@ class _Search:
         self.fun, self.space, self.target = fun, space, target
         self.budget, self.patience, self.callback = budget, patience, callback
         self.num_evaluations, self.num_iterations, self.improved_at = 0, 0, 0
-        self.best, self.best_z = np.inf, None
+        self.best = np.inf
+        self.best_z: Any = None
         self.ceiling = 0.0
         self.is_stopped = False
 
     def choose_starts(self, key: Array, number: int) -> Array:
         """The best of many random points; and, for the record, the minima below them."""
-        points = self.space.draw(key, 10 * number)
+        points = self.space.draw(key, max(1, min(10 * number, self.left)))
+        self.best_z = points[0]
+        if self.left == 0:
+            return points[:0]
         values = np.asarray(jax.jit(jax.vmap(self._value))(points))
         self.num_evaluations += len(points)
         is_finite = np.isfinite(values)
         if not is_finite.any():
             refuse("fun", "finite somewhere", f"not finite at {len(points)} starts", "Give other bounds, or `x0`.")
         self.ceiling = float(values[is_finite].max())
-        order = np.argsort(np.where(is_finite, values, np.inf))[:number]
-        chosen = points[np.where(is_finite[order], order, order[0])]
-        if self.space.start is not None:
-            chosen = chosen.at[0].set(points[0] if is_finite[0] else chosen[0])
-        self._take(chosen, values[order])
+        order = np.argsort(np.where(is_finite, values, np.inf))
+        if self.space.start is not None and is_finite[0]:
+            order = np.concatenate([[0], order[order != 0]])
+        # Where few are finite, the best of them stands for the others.
+        order = np.where(is_finite[order], order, order[0])[:number]
+        self._take(points, values)
         self.levels = values[order]
-        self.descend(chosen)
-        return chosen
+        self.descend(points[order])
+        return points[order]
 
     def plateau(self, z: Array) -> Array:
         """The function in units of the domain, finite everywhere, with a gradient of zero where it was not."""
@@ -176,7 +188,6 @@ class _Search:
     def sampler(self, starts: Array) -> Sampler:
         """AWSGLD with steps, noise and bins from what the function shows at the starts."""
         norms = jax.jit(jax.vmap(lambda z: jnp.linalg.norm(jax.grad(self.plateau)(z).reshape(-1))))(starts)
-        self.num_evaluations += len(starts)
         root = np.sqrt(max(starts[0].size, 1))
         steepness = float(np.median(np.asarray(norms)[np.asarray(norms) > 0])) if np.any(np.asarray(norms) > 0) else 1.0
         step_size = _DRIFT * root / steepness
@@ -205,18 +216,32 @@ class _Search:
             self.improved_at = status.iteration
         if self.callback is not None and self.callback(self.result()) is True:
             self.is_stopped = True
-        return self.is_over(status.iteration)
+        return self.is_over(status.iteration) or self.left < num_chains * _BLOCK
 
     def descend(self, starts: Array) -> None:
-        """L-BFGS from every start."""
-        ends, values, spent = self._descent(starts)
+        """L-BFGS from every start, for as long as the budget lasts."""
+        allowed = self.left // len(starts)
+        if allowed < _TRIES + 2:
+            return
+        ends, values, spent = self._descent(starts, jnp.asarray(min(allowed, 2**30), jnp.int32))
         self.num_evaluations += int(np.sum(spent))
         self._take(ends, np.asarray(values))
 
     def is_over(self, iteration: int) -> bool:
         """Whether to stop, and why."""
         is_patient = iteration - self.improved_at < self.patience
-        return self.is_stopped or self.best <= self.target or self.num_evaluations >= self.budget or not is_patient
+        return self.is_stopped or self.best <= self.target or self.left == 0 or not is_patient
+
+    @property
+    def left(self) -> int:
+        """Evaluations that may still be spent; one is kept for the result."""
+        return max(self.budget - 1 - self.num_evaluations, 0)
+
+    def finish(self) -> OptimizeResult:
+        """The result, whose value is the function's own at its point."""
+        self.best = float(self._value(self.best_z))
+        self.num_evaluations += 1
+        return self.result()
 
     def result(self) -> OptimizeResult:
         """What is known so far."""
@@ -249,8 +274,8 @@ class _Search:
             self.best, self.best_z = float(values[place]), jnp.asarray(points[place])
 
     @functools.cached_property
-    def _descent(self) -> Callable[[Array], Any]:
-        return jax.jit(jax.vmap(lambda z: _descend(self.plateau, z)))
+    def _descent(self) -> Callable[[Array, Array], Any]:
+        return jax.jit(jax.vmap(lambda z, allowed: _descend(self.plateau, z, allowed), (0, None)))
 
 
 def _guarded(function: Callable[[Array], Array], ceiling: float) -> Callable[[Array], Array]:
@@ -269,9 +294,10 @@ def _guarded(function: Callable[[Array], Array], ceiling: float) -> Callable[[Ar
     return guarded
 
 
-def _descend(function: Callable[[Array], Array], start: Array) -> tuple[Array, Array, Array]:
-    """The end of L-BFGS, its value, and how many evaluations it took."""
-    solver = optax.lbfgs()
+def _descend(function: Callable[[Array], Array], start: Array, allowed: Array) -> tuple[Array, Array, Array]:
+    """The end of L-BFGS, its value, and how many evaluations it took, at most `allowed`."""
+    search = optax.scale_by_zoom_linesearch(max_linesearch_steps=_TRIES, initial_guess_strategy="one")
+    solver = optax.lbfgs(linesearch=search)
     look = optax.value_and_grad_from_state(function)
 
     def step(loop):
@@ -285,8 +311,9 @@ def _descend(function: Callable[[Array], Array], start: Array) -> tuple[Array, A
         return jnp.where(is_sane, after, z), state, spent + tries, jnp.where(is_sane, moved, 0.0), number + 1
 
     def goes_on(loop):
-        return (loop[4] < _DESCENT) & (loop[3] > 1e-7)
+        return (loop[4] < _DESCENT) & (loop[3] > 1e-7) & (loop[2] + _TRIES <= allowed)
 
-    begin = (start, solver.init(start), jnp.ones((), jnp.int32), jnp.ones((), start.dtype), jnp.zeros((), jnp.int32))
+    # The value at the start, and that at the end.
+    begin = (start, solver.init(start), jnp.full((), 2, jnp.int32), jnp.ones((), start.dtype), jnp.zeros((), jnp.int32))
     end, _, spent, _, _ = jax.lax.while_loop(goes_on, step, begin)
     return end, function(end), spent

@@ -16,6 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+from isotherm.errors import check_integer, refuse
+
 _FOLDED = np.uint32(0xFFFFFFFF)
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
@@ -31,6 +33,16 @@ class Purpose(enum.IntEnum):
     COUPLING = 5
     MEASURE_POTENTIAL = 6
     MEASURE_BATCH = 7
+
+
+def seed_key(seed: Any) -> Array:
+    """The key of a seed, from all its 64 bits: `jax.random.key` keeps 32 of them. Seeds below 2^32 give the same key as there."""
+    remedy = "Give any integer from 0 to 18446744073709551615."
+    number = check_integer("seed", seed, 0, remedy)
+    if number >= 1 << 64:
+        refuse("seed", "an integer below 2^64", seed, remedy)
+    words = np.array([number >> 32, number & 0xFFFFFFFF], np.uint32)
+    return jax.random.wrap_key_data(jnp.asarray(words), impl="threefry2x32")
 
 
 def run_keys(seed_key: Array, purpose: Any, num_runs: int) -> Array:

@@ -24,12 +24,13 @@ Schedule = float | Callable[[Any], Any]
 class CyclicalCosine:
     r"""Cosine decay from `peak`, restarted every `cycle_length` iterations.
 
-    With beta_k = (k mod L) / L the value is peak / 2 * (cos(pi * min(beta_k, hold_from)) + 1).
+    With beta_k = (k mod L) / L the value is floor + (peak - floor) / 2 * (cos(pi * min(beta_k, hold_from)) + 1).
 
     Attributes:
         peak: the value at the start of a cycle.
         cycle_length: L, iterations in a cycle.
         hold_from: the fraction of the cycle from which the value stays where it is; 1 lets it fall to the end.
+        floor: the value that a whole cycle would fall to.
 
     Example:
         >>> float(CyclicalCosine(0.5, cycle_length=100)(0))
@@ -44,25 +45,29 @@ class CyclicalCosine:
     peak: float
     cycle_length: int
     hold_from: float = 1.0
+    floor: float = 0.0
 
     def __post_init__(self):
         check_real("peak", self.peak, "Give the largest value of the cycle.", above=0.0)
         check_integer("cycle_length", self.cycle_length, 1, "Give the number of iterations in a cycle.")
         check_real("hold_from", self.hold_from, "Give a fraction of the cycle.", minimum=0.0, maximum=1.0)
+        check_real("floor", self.floor, "Give a value of at most the peak.", minimum=0.0, maximum=self.peak)
 
     def __call__(self, iteration: Any) -> Array:
         phase = (iteration % self.cycle_length) / self.cycle_length
-        return self.peak / 2 * (jnp.cos(math.pi * jnp.minimum(phase, self.hold_from)) + 1)
+        height = (self.peak - self.floor) / 2
+        return self.floor + height * (jnp.cos(math.pi * jnp.minimum(phase, self.hold_from)) + 1)
 
 
 @dataclasses.dataclass(frozen=True)
 class CyclicalTemperature:
-    """Zero while a cycle explores, `temperature` from the fraction `sampling_from` of the cycle on.
+    """`exploring` while a cycle explores, `temperature` from the fraction `sampling_from` of the cycle on.
 
     Attributes:
         temperature: the value in the sampling stage.
         cycle_length: iterations in a cycle.
         sampling_from: the fraction of the cycle at which sampling starts.
+        exploring: the value before it; 0 explores without noise.
 
     Example:
         >>> [float(CyclicalTemperature(2.0, 10, 0.8)(k)) for k in (7, 8, 17, 18)]
@@ -74,14 +79,16 @@ class CyclicalTemperature:
     temperature: float
     cycle_length: int
     sampling_from: float
+    exploring: float = 0.0
 
     def __post_init__(self):
         check_real("temperature", self.temperature, "Give the temperature of the sampling stage.", minimum=0.0)
+        check_real("exploration_temperature", self.exploring, "Give a temperature, or 0 for no noise.", minimum=0.0)
         _first_of_window(self.cycle_length, self.sampling_from)
 
     def __call__(self, iteration: Any) -> Array:
         start = _first_of_window(self.cycle_length, self.sampling_from)
-        return jnp.where(iteration % self.cycle_length >= start, self.temperature, 0.0)
+        return jnp.where(iteration % self.cycle_length >= start, self.temperature, self.exploring)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -159,6 +166,22 @@ class Following:
     def __call__(self, iteration: Any) -> Any:
         function = as_schedule(self.schedule)
         return self.value * function(0) / function(iteration)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Scaled:
+    """value * factor(k): the step size or the temperature of a rung whose ladder changes with the iteration.
+
+    Example:
+        >>> float(Scaled(0.5, Annealed(1.0, rate=2.0, every=10))(25))
+        0.125
+    """
+
+    value: float
+    factor: Schedule
+
+    def __call__(self, iteration: Any) -> Any:
+        return self.value * as_schedule(self.factor)(iteration)
 
 
 @dataclasses.dataclass(frozen=True)

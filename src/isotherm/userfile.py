@@ -6,6 +6,8 @@ import importlib.util
 import inspect
 import pathlib
 import sys
+import typing
+from collections.abc import Callable
 from typing import Any
 
 from isotherm.errors import refuse
@@ -35,14 +37,25 @@ def build_sampler(method: str, options: dict[str, Any]) -> Sampler:
     """The sampler `method` with `options`, checked against what it takes."""
     if method not in METHODS:
         refuse("method", "one of " + ", ".join(METHODS), repr(method), "`isotherm list` shows them.")
-    parameters = inspect.signature(METHODS[method]).parameters
+    parameters = _parameters(METHODS[method])
     for name in options:
         if name not in parameters:
             refuse(f"--set {name}", f"an option of {method}", repr(name), f"It takes: {', '.join(parameters)}.")
-    missing = [n for n, p in parameters.items() if p.default is p.empty and n not in options]
+    missing = [name for name, is_needed in parameters.items() if is_needed and name not in options]
     if missing:
         refuse("method", f"given {' and '.join(missing)}", method, f"Add --set {missing[0]}=VALUE.")
     return METHODS[method](**options)
+
+
+def _parameters(constructor: Callable[..., Any]) -> dict[str, bool]:
+    """The options of a constructor, those of its `**options` among them, and whether each must be given."""
+    found: dict[str, bool] = {}
+    for name, parameter in inspect.signature(constructor).parameters.items():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            found |= dict.fromkeys(typing.get_args(parameter.annotation)[0].__annotations__, False)
+        else:
+            found[name] = parameter.default is parameter.empty
+    return found
 
 
 def parse_options(pairs: tuple[str, ...]) -> dict[str, Any]:

@@ -23,6 +23,10 @@ from isotherm.bandits import (
     psgld_agent,
 )
 from isotherm.bandits.loop import Loop, chosen_error, make_potential
+from isotherm.coupling import Independent
+from isotherm.estimators import Plain
+from isotherm.kernels import SGLD
+from isotherm.sampling import Sampler
 
 FEATURES = np.eye(6, dtype=np.float32)[np.arange(60) % 6]
 ENVIRONMENT = Mushrooms(FEATURES, (np.arange(60) % 6 >= 3).astype(np.int32))
@@ -111,6 +115,45 @@ def test_measurements_reach_the_coupling_and_the_target_acts():
     assert not np.array_equal(before["variance_of_difference"], after["variance_of_difference"])
     heard = int(np.argmax(carry.log_weights))
     assert int(after["rung"][heard]) == 0
+
+
+class Counting(Plain):
+    """Counts its refreshes, and tells the count as its energy."""
+
+    refresh_every = 1
+
+    def init(self, potential, position, model_state):
+        return jnp.zeros(())
+
+    def refresh(self, potential, state, position, model_state, full_energy, batch_of):
+        return state + 1.0
+
+    def measure(self, potential, state, position, model_state, batch, noise):
+        return state, jnp.zeros(())
+
+
+class Listening(Independent):
+    """Keeps the first energy that it was measured with."""
+
+    measure_every = 1
+    num_measured = 2
+
+    def init(self, num_chains):
+        return jnp.full(num_chains, -1.0)
+
+    def calibrate(self, state, measured):
+        return jnp.where(state < 0, measured.energies[0] + measured.prior_energies[0], state)
+
+
+def test_bandits_measure_before_they_refresh():
+    """What a coupling measures belongs to the old anchor, as everywhere."""
+    sampler = Sampler(SGLD(), 1e-6, estimator=Counting(), coupling=Listening())
+    agent = Agent("counting", sampler, num_chains=2)
+    loop = Loop(ENVIRONMENT, agent, SMALL, make_potential(ENVIRONMENT, agent, SMALL))
+    carry = loop.begin(jax.random.key(0), ENVIRONMENT.feed())
+    state = loop._keep_up(jax.random.key(1), carry.chains, carry.buffer, jnp.zeros((), jnp.int32))
+    np.testing.assert_array_equal(state.chains.estimator, 1.0)
+    np.testing.assert_array_equal(state.chains.coupling, 0.0)
 
 
 def test_pilots_and_wrong_numbers_of_chains_are_refused():

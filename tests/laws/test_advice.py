@@ -54,3 +54,9 @@ def test_windows_and_words():
 def test_only_corrected_exchange_is_advised():
     with pytest.raises(ValueError, match="`sampler` must be a replica exchange sampler with the corrected rule"):
         iso.advise(potential(), iso.sgld(step_size=0.1), num_steps=10, init=jnp.zeros(2))
+
+
+def test_an_annealed_ladder_is_refused():
+    annealed = iso.resgld(0.1, temperatures=(1.0, 2.0), temperature_factor=iso.schedules.Annealed(1.0, 1.1))
+    with pytest.raises(ValueError, match="`sampler` must be one of constant temperatures"):
+        iso.advise(lambda x: jnp.sum(x**2), annealed, num_steps=100, init=jnp.zeros(1))

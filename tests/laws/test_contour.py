@@ -30,7 +30,7 @@ def learn(contour, num_iterations, masses=MASSES, num_chains=200):
     def go(key):
         def iterate(state, inputs):
             k, key = inputs
-            weights = add(state.weights, contour._groups(num_chains), state.bins, state.masses)
+            weights = add(state.weights, contour.groups(num_chains), state.bins, state.masses)
             theta = jnp.cumsum(weights.theta[0]) if contour.is_cumulative else weights.theta[0]
             if contour.field == "psi":
                 theta = theta.at[-1].set(theta[-2])  # Psi is constant in the top bin.
@@ -101,8 +101,8 @@ def test_a_wrong_exponent_would_be_seen():
     class Wrong(Contour):
         """A field of the power 1.1 zeta."""
 
-        def _strength(self, scale, bins, energies, logs, slope):
-            return super()._strength(scale, bins, energies, logs, slope) ** 1.1
+        def _strength(self, *arguments):
+            return super()._strength(*arguments) ** 1.1
 
     wrong = Wrong(Partition(0.0, 1.0, len(MASSES)), 0.75, PolynomialGain(10.0, 0.75, 100.0, 1.0), bounds=None)
     assert np.max(np.abs(learn(wrong, 20_000) / MASSES - 1)) > 0.05
@@ -125,7 +125,10 @@ def quadrature(slopes="backward", zeta=0.75, bounds=(-5.0, 5.0)):
     fine = np.linspace(2.0, 60.0, 580_001)
     heights = excess[np.minimum(np.ceil(fine - 2.0), 49).astype(int)]
     integral = np.concatenate([[0.0], np.cumsum(heights[1:] * np.diff(fine))])
-    log_weights = np.interp(energies, fine, integral, left=0.0) + zeta * logs[0 if slopes == "backward" else 1]
+    # Relative to the mass of the bins whose weight Psi takes: all but the top one, or but the first.
+    total = np.log(theta[:-1].sum() if slopes == "backward" else theta[1:].sum())
+    heaviest = logs[0 if slopes == "backward" else 1]
+    log_weights = np.interp(energies, fine, integral, left=0.0) + zeta * (heaviest - total)
     sampled = TARGET.truth.probabilities * np.exp(-log_weights)
     return points, theta, log_weights, sampled / sampled.sum()
 

@@ -1,5 +1,6 @@
 """Estimates in the energy against closed forms, and standard errors against what repeats show."""
 
+import dataclasses
 from typing import Any
 
 import jax.numpy as jnp
@@ -8,7 +9,7 @@ import pytest
 
 import isotherm as iso
 from isotherm.contour import Partition
-from isotherm.sampling.energies import log_z_ratio_of_bins
+from isotherm.sampling.energies import OverlapWarning
 
 DIMENSION = 3
 
@@ -28,10 +29,69 @@ def run():
 def test_normalising_constants(run):
     for to in (0.7, 1.5):
         exact = 0.5 * DIMENSION * np.log(to)
-        assert abs(run.log_z_ratio(to) - exact) < 0.04
-        assert abs(run.log_z_ratio(1.0, temperature=1.0)) < 1e-9
-        theta = np.mean(run.stats["theta"], axis=(0, 1))
-        assert abs(log_z_ratio_of_bins(theta, Partition(0.5, 0.5, 30).edges, 1.0, to) - exact) < 0.06
+        found = run.log_z_ratio(to)
+        assert 0 < found.std_error < 0.01
+        assert abs(found.mean - exact) < 4 * found.std_error + 0.02
+        each = [one.log_z_ratio(to).mean for one in run.per_run()]
+        assert 0.4 < found.std_error / (np.std(each, ddof=1) / np.sqrt(len(each))) < 2.5
+    assert abs(run.log_z_ratio(1.0).mean) < 1e-6
+
+
+@pytest.mark.parametrize("temperature", [0.5, 2.0])
+def test_a_run_knows_its_temperature(temperature):
+    """The energy is quadratic: log Z(to) - log Z(T) = d / 2 log(to / T), E x^2 = to, and the density of states is the same."""
+    sampler = iso.csgld(0.02, temperature=temperature, partition=Partition(0.5 * temperature, 0.5 * temperature, 30))
+    settings: dict[str, Any] = {"num_steps": 200_000, "num_runs": 8, "thinning": 20, "burn_in": 20_000}
+    run = iso.sample(energy, sampler, init=jnp.zeros(DIMENSION), **settings)
+    assert run.temperature == temperature
+    to = 1.2 * temperature
+    assert abs(run.log_z_ratio(to).mean - 0.5 * DIMENSION * np.log(1.2)) < 0.02
+    warmer = run.reweighted(to)
+    assert warmer.temperature == pytest.approx(to)
+    assert abs(warmer.expectation(lambda x: jnp.mean(x**2)) / to - 1) < 0.05
+    edges, logs = run.log_density_of_states(num_cells=40)
+    middle = 0.5 * (edges[1:] + edges[:-1])
+    used = (middle > 0.5 * temperature) & (middle < 5 * temperature)
+    assert np.std(logs[used] - 0.5 * np.log(middle[used])) < 0.15
+
+
+def test_a_temperature_that_changes_between_draws_is_refused():
+    annealed = iso.sgld(0.05, temperature=iso.schedules.Annealed(2.0, 1.001, stop_at=500))
+    settings: dict[str, Any] = {"num_steps": 2_000, "init": jnp.zeros(DIMENSION)}
+    with pytest.raises(ValueError, match="`temperature` must be one and the same for all draws"):
+        iso.sample(energy, annealed, **settings).reweighted(2.0)
+    later = iso.sample(energy, annealed, burn_in=600, **settings)
+    assert later.temperature == pytest.approx(2.0 / 1.001**500, rel=1e-5)
+    cyclical = iso.cycsgld(0.1, cycle_length=100, temperature=0.7, sampling_from=0.5, hold_from=0.5)
+    assert iso.sample(energy, cyclical, **settings).temperature == pytest.approx(0.7)
+    with pytest.raises(ValueError, match="`temperature` must be a finite real number above 0"):
+        iso.sample(energy, iso.sgd(0.1), **settings).reweighted(2.0)
+
+
+def test_ratios_of_what_was_not_flattened_are_refused_and_small_overlaps_told(run):
+    plain = iso.sample(energy, iso.sgld(0.05), num_steps=500, init=jnp.zeros(DIMENSION))
+    with pytest.raises(ValueError, match="`run` must be one that flattened the energy; got sgld"):
+        plain.log_z_ratio(1.5)
+    with pytest.warns(OverlapWarning, match=r"Few draws represent the temperature 0\.005"):
+        far = run.log_z_ratio(0.005)
+    assert any("Few draws" in note for note in far.notes)
+
+
+def test_known_noise_is_taken_off_a_ratio():
+    """Noise of standard deviation s adds (1 / T - 1 / to)^2 s^2 / 2."""
+    noisy = iso.with_noise(iso.from_energy(energy), energy_scale=1.5)
+    sampler = iso.csgld(0.02, partition=Partition(1.0, 4.0, 6), zeta=0.3)
+    settings: dict[str, Any] = {"num_steps": 100_000, "num_runs": 16, "thinning": 20, "burn_in": 10_000}
+    run = iso.sample(noisy, sampler, init=jnp.zeros(DIMENSION), **settings)
+    to = 1.6
+    slope = 1 - 1 / to
+    exact = 0.5 * DIMENSION * np.log(to)
+    shift = 0.5 * (1.5 * slope) ** 2
+    found = run.log_z_ratio(to).mean
+    assert abs(found - exact) < abs(found + shift - exact)
+    unknown = dataclasses.replace(run, stats={**run.stats, "energy_noise": np.array(np.nan)}).log_z_ratio(to)
+    assert unknown.mean - found == pytest.approx(shift, rel=0.25)
+    assert any("noise s of the energies is unknown" in note for note in unknown.notes)
 
 
 def test_reweighting_to_another_temperature(run):

@@ -86,12 +86,18 @@ def curved(position, examples):
     return -jnp.log1p((examples - position) ** 2)
 
 
+def refresh(estimator, potential, state, position):
+    feed, key = potential.feed(), jnp.zeros(2, jnp.uint32)
+    full = potential.full_energy(position)
+    return estimator.refresh(potential, state, position, (), full, lambda number: potential.batch(key, number, feed))
+
+
 @pytest.mark.parametrize("is_adaptive", [False, True])
 def test_control_variates_are_unbiased_and_exact_at_their_anchor(is_adaptive):
     potential = iso.from_likelihood(curved, lambda x: -0.5 * x**2, DATA, batch_size=50)
     estimator, feed = ControlVariate(10, is_adaptive), potential.feed()
     here, there = jnp.array(0.7), jnp.array(1.1)
-    state = estimator.refresh(potential, estimator.init(potential, here, ()), here, (), feed)
+    state = refresh(estimator, potential, estimator.init(potential, here, ()), here)
     keys = jnp.array([5, 6], jnp.uint32)
     batches = [potential.batch(keys, jnp.asarray(k), feed) for k in range(10)]
 
@@ -113,9 +119,9 @@ def test_control_variates_are_unbiased_and_exact_at_their_anchor(is_adaptive):
 def test_an_adaptive_coefficient_is_the_regression():
     # Energies at two distant positions that are proportional batch by batch: the coefficient must be minus the factor.
     potential = iso.from_likelihood(lambda x, e: x * e, None, DATA, batch_size=50)
-    estimator, feed = ControlVariate(10, is_adaptive=True, smoothing=1.0), potential.feed()
-    state = estimator.refresh(potential, estimator.init(potential, jnp.array(1.0), ()), jnp.array(1.0), (), feed)
-    state = estimator.refresh(potential, state, jnp.array(3.0), (), feed)
+    estimator = ControlVariate(10, is_adaptive=True, smoothing=1.0)
+    state = refresh(estimator, potential, estimator.init(potential, jnp.array(1.0), ()), jnp.array(1.0))
+    state = refresh(estimator, potential, state, jnp.array(3.0))
     assert float(state.coefficient) == pytest.approx(-3.0, rel=1e-4)
     assert float(state.position) == 3.0
 

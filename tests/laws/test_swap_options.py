@@ -7,7 +7,7 @@ import pytest
 
 import isotherm as iso
 from isotherm.coupling import Readings
-from isotherm.exchange import Corrected, DeterministicEvenOdd, Exchange, Ladder
+from isotherm.exchange import Adjacent, Corrected, DeterministicEvenOdd, Exchange, Ladder
 from isotherm.exchange.rules import Pairing
 from isotherm.schedules import Following
 from isotherm.targets import resgld_mixtures
@@ -46,6 +46,8 @@ def test_a_pair_rests_after_a_swap():
     state = swaps(2, 60, 1.0, cooling=5)
     assert state.counts[1].tolist() == [10]
     assert swaps(2, 60, 1.0).counts[1].tolist() == [30]
+    # A pair that is tried in every iteration rests for exactly as many.
+    assert swaps(2, 60, 1.0, Adjacent(), cooling=4).counts[1].tolist() == [12]
 
 
 def test_intensity_is_the_probability_of_trying():

@@ -23,7 +23,7 @@ def sampled(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "run"
     run = iso.sample(
         potential,
-        iso.icsgld(0.02, partition=(50.0, 80.0, 10), gain=0.2, zeta=2.0),
+        iso.icsgld(0.02, partition=(50.0, 80.0, 10), gain=0.2, zeta=2.0, field="theta"),
         num_steps=200,
         thinning=20,
         num_chains=2,

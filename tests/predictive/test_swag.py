@@ -1,12 +1,15 @@
 """SWAG: moments of a path, draws with the right covariance, and statistics of their own."""
 
+import dataclasses
+from typing import Any
+
 import jax
 import numpy as np
 import pytest
 from flax import nnx
 
 import isotherm as iso
-from isotherm.predictive import Ensemble, fit_swag, predict, refresh_statistics
+from isotherm.predictive import Ensemble, fit_swag, joined, predict, refresh_statistics, trained
 from isotherm.schedules import as_schedule
 
 RNG = np.random.default_rng(0)
@@ -29,11 +32,21 @@ def columns_by_hand(path, rank):
     return (path - means)[-rank:]
 
 
-@pytest.mark.parametrize(("num_cycles", "num_gaussians"), [(1, 2), (3, 6)])
-def test_moments_are_those_of_the_paths(num_cycles, num_gaussians):
-    swag = fit_swag(PATH, rank=5, num_cycles=num_cycles)
+@dataclasses.dataclass
+class Timed:
+    """A path with the iterations of its networks."""
+
+    draws: Any
+    model_state: Any
+    log_weights: np.ndarray
+    iterations: np.ndarray
+
+
+@pytest.mark.parametrize(("cycle_length", "num_gaussians", "length"), [(None, 2, 30), (70, 6, 10)])
+def test_moments_are_those_of_the_paths(cycle_length, num_gaussians, length):
+    timed = Timed(*PATH, 7 * np.arange(30))
+    swag = fit_swag(timed, rank=5, cycle_length=cycle_length)
     assert swag.num_gaussians == num_gaussians
-    length = 30 // num_cycles
     path = flat(PATH.draws)[0, 0, :length]
     np.testing.assert_allclose(flat(swag.means)[0], path.mean(axis=0), rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(flat(swag.variances)[0], path.var(axis=0), rtol=1e-3, atol=1e-5)
@@ -96,7 +109,7 @@ def test_cycles_are_collected_late_and_fitted_apart():
     sampler = iso.swag(0.1, cycle_length=50, sampling_from=0.8)
     run = iso.sample(lambda x: (x**4).sum() / 4, sampler, num_steps=150, num_chains=2, init=np.ones(3), progress=False)
     assert run.iterations.tolist() == [50 * cycle + k for cycle in range(3) for k in range(40, 50)]
-    assert fit_swag(run, rank=4, num_cycles=3).num_gaussians == 6
+    assert fit_swag(run, rank=4, cycle_length=50).num_gaussians == 6
     steps = [float(as_schedule(sampler.step_size)(k)) for k in (0, 39, 40, 49)]
     assert steps[0] == pytest.approx(0.1)
     assert steps[1] > steps[2] == steps[3] > 0
@@ -104,9 +117,53 @@ def test_cycles_are_collected_late_and_fitted_apart():
         iso.swag(lambda k: 0.1, cycle_length=50)
 
 
+@pytest.mark.parametrize("thinning", [3, 7])
+def test_no_gaussian_spans_two_cycles(thinning):
+    """Cycles of 50 iterations are not multiples of the thinning, so that they hold different numbers of draws."""
+    sampler = iso.swag(0.1, cycle_length=50, sampling_from=0.5)
+    run = iso.sample(lambda x: (x**2).sum() / 2, sampler, num_steps=500, thinning=thinning, init=np.ones(1))
+    swag = fit_swag(run, rank=2, cycle_length=50)
+    assert swag.num_gaussians == 10
+    for cycle in range(10):
+        inside = run.draws[0, 0, run.iterations // 50 == cycle]
+        np.testing.assert_allclose(swag.means[cycle], inside.mean(axis=0), rtol=1e-5)
+
+
+def test_drawn_networks_are_trained_for_an_epoch():
+    """The energy is quadratic: after an epoch of plain SGD a weight has shrunk by a known factor, each from its own start."""
+    x = np.zeros((40, 1), np.float32)
+    potential = iso.potentials.from_nnx(
+        lambda rngs: nnx.Linear(1, 1, rngs=rngs), "squared_error", (x, x[:, 0]), batch_size=10, weight_decay=3.0
+    )
+    start = np.arange(1.0, 7.0, dtype=np.float32).reshape(1, 2, 3, 1, 1)
+    zero = np.zeros((1, 2, 3, 1), np.float32)
+    ensemble = Ensemble({"kernel": start, "bias": zero}, (), np.zeros((1, 2, 3)))
+    after = trained(ensemble, potential, iso.sgd(0.05))
+    np.testing.assert_allclose(after.draws["kernel"], start * (1 - 0.05 * 3.0) ** 4, rtol=1e-5)
+    longer = trained(ensemble, potential, iso.sgd(0.05), num_steps=7)
+    np.testing.assert_allclose(longer.draws["kernel"], start * (1 - 0.05 * 3.0) ** 7, rtol=1e-5)
+
+
+def test_joined_ensembles_count_as_they_are_told():
+    """Ten pretrained networks of weight 10, and two of a run whose weights are 3 to 1."""
+    first = Ensemble({"a": np.zeros((1, 10, 1, 2))}, (), np.zeros((1, 10, 1)))
+    second = Ensemble({"a": np.ones((2, 1, 1, 2))}, (), np.log([3.0, 1.0]).reshape(2, 1, 1))
+    both = joined((first, 10.0), (second, 1.0))
+    assert both.draws["a"].shape == (1, 1, 12, 2)
+    weights = np.exp(both.log_weights - both.log_weights[0, 0, -1]).reshape(-1)
+    np.testing.assert_allclose(weights[-2:], [3.0, 1.0])
+    np.testing.assert_allclose(weights[:10].sum() / weights[10:].sum(), 100.0 / 2.0)
+    with pytest.raises(ValueError, match="`factor` must be a finite real number above 0"):
+        joined((first, 0.0))
+    with pytest.raises(ValueError, match="`parts` must be at least one pair"):
+        joined()
+
+
 def test_wrong_input_is_refused():
     with pytest.raises(ValueError, match="`run` must be at least two draws for every Gaussian"):
-        fit_swag(PATH, num_cycles=20)
+        fit_swag(Timed(*PATH, 7 * np.arange(30)), cycle_length=7)
+    with pytest.raises(ValueError, match="`run` must be one that knows the iterations of its draws; got Ensemble"):
+        fit_swag(PATH, cycle_length=7)
     with pytest.raises(ValueError, match="`rank` must be an integer of at least 2"):
         fit_swag(PATH, rank=1)
     with pytest.raises(ValueError, match="`num` must be an integer of at least 1"):

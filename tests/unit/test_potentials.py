@@ -10,6 +10,7 @@ import pytest
 import isotherm as iso
 from isotherm.estimators import Plain
 from isotherm.potentials.batches import Batch
+from isotherm.potentials.sums import compensated
 
 DATA = (np.arange(23.0, dtype=np.float32), np.linspace(-1, 1, 23).astype(np.float32))
 
@@ -103,7 +104,45 @@ def test_model_state_belongs_to_its_chain_and_is_recorded():
     run = iso.sample(potential, iso.sgd(step_size=0.01), num_steps=6, num_chains=2, init=starts)
     np.testing.assert_array_equal(run.model_state["seen"][0, 0], 2.0 * np.arange(6))
     np.testing.assert_array_equal(run.model_state["last"][0, :, 1:], run.draws[0, :, :-1])
-    assert potential.evaluate(jnp.array(0.0), Batch(data, jnp.ones(6), jnp.asarray(6)), (), {"seen": 0.0, "last": 0.0})
+    start = {"seen": jnp.zeros(()), "last": jnp.zeros(())}
+    found = potential.evaluate(jnp.array(0.0), Batch(data, jnp.ones(6), jnp.asarray(6)), (), start)
+    assert float(found.energy) == pytest.approx(3.0)
+    assert float(found.model_state["seen"]) == 6.0
+
+
+def test_a_full_pass_sees_batches_of_examples_alone():
+    """A model that normalises over the batch: a last piece filled with copies of one example would spoil its statistics."""
+    data = np.array([0.0, 10.0, 2.0, 4.0, 7.0], np.float32)
+
+    def normalised(position, examples, state):
+        return -((examples - jnp.mean(examples) - position) ** 2), state
+
+    potential = iso.from_likelihood(normalised, None, data, batch_size=3, model_state={"none": jnp.zeros(())})
+    pieces = [data[:3], np.array([4.0, 7.0, 0.0])]  # The last one goes on with the first example.
+    exact = np.sum((pieces[0] - pieces[0].mean() - 1.0) ** 2)
+    exact += np.sum((pieces[1] - pieces[1].mean() - 1.0)[:2] ** 2)
+    assert float(potential.full_energy(jnp.array(1.0))) == pytest.approx(exact, rel=1e-5)
+
+
+@pytest.mark.parametrize("batch_size", [1_000, 65_536, None])
+def test_energies_of_a_million_examples_are_those_of_double_precision(batch_size):
+    """A float holds the energy to a sixteenth; a sum that goes on one by one would be off by more than a unit."""
+    data = np.random.default_rng(0).normal(0.0, 1.0, 1_000_000).astype(np.float32)
+    potential = iso.from_likelihood(lambda m, x: -0.5 * (x - m) ** 2 - 0.9189385, None, data, batch_size=batch_size)
+    full = jax.jit(potential.full_energy)
+    batch = potential.batch(jnp.zeros(2, jnp.uint32), jnp.array(0), potential.feed())
+    for m in np.linspace(0.0, 0.002, 7, dtype=np.float32):
+        exact = np.sum(0.5 * (data.astype(np.float64) - float(m)) ** 2 + 0.9189385)
+        assert abs(float(full(jnp.asarray(m))) - exact) < 0.25
+        if batch_size is None:
+            assert abs(float(potential.evaluate(jnp.asarray(m), batch, (), ()).energy) - exact) < 0.5
+
+
+def test_sums_keep_what_rounding_loses():
+    total = lost = jnp.zeros(())
+    for value in (1e8, 1.0, 1.0, 1.0, -1e8):
+        total, lost = jax.jit(compensated)(total, lost, jnp.asarray(value, jnp.float32))
+    assert float(total + lost) == 3.0
 
 
 def test_best_and_first_hit_are_seen_at_every_iteration():

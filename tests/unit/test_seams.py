@@ -24,9 +24,8 @@ class Anchored(Plain):
             "num_refreshes": jnp.zeros((), jnp.int32),
         }
 
-    def refresh(self, potential, state, position, model_state, feed):
-        full = potential.full_energy(position, model_state, feed)
-        return {"anchor": position, "full": full, "num_refreshes": state["num_refreshes"] + 1}
+    def refresh(self, potential, state, position, model_state, full_energy, batch_of):
+        return {"anchor": position, "full": full_energy, "num_refreshes": state["num_refreshes"] + 1}
 
     def measure(self, potential, state, position, model_state, batch, noise):
         # Counts refreshes into the energy, so that the coupling can tell whether it was measured before or after.

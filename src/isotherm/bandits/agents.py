@@ -117,6 +117,7 @@ def _contour(step_size, temperature, gain, warm_up, num_bins, width, zeta, bound
         partition=Partition(width, width, num_bins),
         zeta=zeta,
         gain=gain,
+        field="theta",
         bounds=bounds,
         warm_up=warm_up,
         weighing=Regularised(zeta, 1e-3),

@@ -150,7 +150,12 @@ class Loop:
 
         def refresh(chains):
             feed = (buffer.contexts, buffer.taken), jnp.minimum(buffer.num_seen, self.settings.capacity)
-            one = lambda e, x, m: parts.estimator.refresh(parts.potential, e, x, m, feed)  # noqa: E731
+            batch_of = lambda number: parts.potential.batch(jnp.zeros(2, jnp.uint32), number, feed)  # noqa: E731
+
+            def one(estimator, position, model_state):
+                full = parts.potential.full_energy(position, model_state, feed)
+                return parts.estimator.refresh(parts.potential, estimator, position, model_state, full, batch_of)
+
             return chains._replace(estimator=jax.vmap(one)(chains.estimator, chains.position, chains.model_state))
 
         for every, work in ((parts.coupling.measure_every, measure), (parts.estimator.refresh_every, refresh)):

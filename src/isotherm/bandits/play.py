@@ -12,6 +12,7 @@ from isotherm.bandits.agents import Agent
 from isotherm.bandits.environments import Environment
 from isotherm.bandits.loop import BLOCK, Loop, Settings, make_potential
 from isotherm.errors import check_integer
+from isotherm.randomness import seed_key
 
 
 class Play(NamedTuple):
@@ -54,7 +55,7 @@ def play(
     potential = make_potential(environment, agent, settings)
     loop = Loop(environment, agent, settings, potential)
     feed = environment.feed()
-    keys = jax.random.split(jax.random.key(seed), num_runs)
+    keys = jax.random.split(seed_key(seed), num_runs)
     carry = jax.jit(jax.vmap(loop.begin, (0, None)))(keys, feed)
     began = time.perf_counter()
     advance = jax.jit(jax.vmap(loop.advance, (0, 0, None, None)), donate_argnums=1)

@@ -38,6 +38,7 @@ def samplers(steps_per_epoch: int) -> dict[str, tuple[Any, int]]:
         temperature=TEMPERATURE,
         zeta=3e6,
         gain=0.003,
+        field="theta",
         warm_up=2 * steps_per_epoch,
         weighing=Regularised(),
     )

@@ -9,9 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from isotherm.contour.integral import Sums, init_sums, integrate, update_sums
+from isotherm.contour.draw_weights import log_weights_of_draws
+from isotherm.contour.fields import FIELDS, strength_of
+from isotherm.contour.integral import init_sums, update_sums
 from isotherm.contour.multiplier import Multiplier
 from isotherm.contour.partition import Partition, Pilot
+from isotherm.contour.report import statistics_of
 from isotherm.contour.start import masses_of, starting_masses
 from isotherm.contour.state import ContourState
 from isotherm.contour.weighing import Regularised
@@ -31,10 +34,11 @@ from isotherm.errors import check_choice, check_integer, check_real, refuse
 from isotherm.kernels.kernel import Move
 from isotherm.schedules import PolynomialGain, Schedule, as_schedule, check_schedule
 
-FIELDS = ("psi", "theta^zeta", "theta", "cumulative")
 DEFAULT_GAIN = PolynomialGain(1.0, 0.6, 100.0)
 # Sums for the weights are kept up in every iteration where there are this many bins to a chain; else made anew for every draw.
 _BINS_TO_TRACK = 64
+# Energies of every chain from which the noise is found at the end of a run.
+_NUM_MEASURED = 8
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -45,16 +49,23 @@ class Contour(Coupling):
         theta <- theta + g_k * mean over chains of f * (hit - theta)
 
     The gradient of the chain is multiplied by psi at its energy. The log weight is the integral of (psi - 1) / tau up to U(x), of
-    theta at the draw's own time: exact for any theta and any bound when energies are exact. It equals zeta log theta at the edge of
-    a heavy bin, and zeta log Psi everywhere if psi meets no bound, so that weights of different times compare. In the open bins psi
-    is 1, but for a cumulative field, whose slope goes on in the top bin.
+    theta at the draw's own time: exact for any theta and any bound when energies are exact. It equals zeta log(theta / s) at the
+    edge of a heavy bin, and zeta log(Psi / s) everywhere if psi meets no bound, where s is the sum of theta over the bins whose
+    weight Psi takes somewhere: all but the top one (with forward slopes, but the first). So weights of different times compare, and
+    do not sink when theta runs into a bin that Psi does not know. In the open bins psi is 1, but for a cumulative field, whose
+    slope goes on in the top bin. Where energies are noisy, weights are biased once noise times slope is no longer small.
+
+    Promises that draws with their weights follow exp(-U / tau), up to the step size and to what theta moves while the chain
+    mixes. A cumulative field with its large multipliers is made to find low energies fast.
 
     Attributes:
         partition: the bins, or a pilot that finds them when a run starts.
         zeta: how far to flatten: 0 is the plain sampler, 1 gives a flat energy histogram at the fixed point.
         gain: g_k, a function of the iteration, in (0, 1].
-        field: f. "psi" is Psi^zeta at the energy, whose fixed point is the mass of each bin; "theta^zeta" is the thesis' CSGLD and
-            "theta" its ICSGLD, both at the bin; "cumulative" is its AWSGLD: theta at the bin, and all bins from J on are hit.
+        field: f. "psi" is Psi^zeta at the energy over its largest value, whose fixed point is the mass of each bin; "theta^zeta" is
+            the thesis' CSGLD and "theta" its ICSGLD, both at the bin; "cumulative" is its AWSGLD: theta at the bin, and all bins
+            from J on are hit. "theta" has no fixed point when chains meet the top bin, where psi is 1 and nothing pushes them back:
+            theta runs away into it. "theta^zeta" hardly moves when zeta is large: 200 bins at zeta 10 start with f = 200^-10.
         is_shared: whether the chains of a run learn one theta together, or each its own.
         slopes: "backward" as above, or "forward", (log theta(J + 1) - log theta(J)) / width.
         bounds: of psi; None leaves it free.
@@ -65,6 +76,8 @@ class Contour(Coupling):
         offset: subtracted from energies.
         noise: the standard deviation of energies at one position, where it is known; a pilot measures it.
         weighing: None for the exact weights; or `Regularised` ones, for a zeta so large that these degenerate.
+        perturbation: added to f of the field "theta^zeta", so that theta moves at a large zeta too; the fixed point is then no
+            longer the mass of each bin, but the weights stay those of the theta that was used.
 
     Reference:
         Deng 2021, Algorithms CSGLD (section 4.1), ICSGLD (4.2) and AWSGLD (4.3).
@@ -86,6 +99,7 @@ class Contour(Coupling):
     offset: float = 0.0
     noise: float | None = None
     weighing: Regularised | None = None
+    perturbation: float = 0.0
 
     is_weighted = True  # pyright: ignore[reportIncompatibleVariableOverride, reportAssignmentType]
 
@@ -101,9 +115,16 @@ class Contour(Coupling):
             refuse("bounds", rule, repr(self.bounds), "A multiplier of 1 is the plain sampler; or give None.")
         check_integer("warm_up", self.warm_up, 0, "Give a number of iterations.")
         check_real("offset", self.offset, "Give an energy.")
+        check_real("perturbation", self.perturbation, "Give a small number, such as 1e-3.", minimum=0.0, maximum=1.0)
+        if self.perturbation > 0 and self.field != "theta^zeta":
+            refuse("perturbation", "0 for this field", self.perturbation, 'Leave it out, or use field="theta^zeta".')
         if isinstance(self.partition, Partition):
             starting_masses(self.start, self.bins.num_bins, self.is_cumulative)
         _ = self._fold_every
+
+    @property
+    def num_measured(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return _NUM_MEASURED if self.noise is None else 0
 
     @property
     def pilot_steps(self) -> int | None:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -145,30 +166,43 @@ class Contour(Coupling):
         is_many = self.bins.num_bins >= _BINS_TO_TRACK * num_chains
         is_tracked = is_many and self.bounds is not None and not self.is_cumulative
         sums = init_sums(self.multiplier, masses, jnp.zeros((), masses.dtype)) if is_tracked else None
-        logs = around(weights, self._groups(num_chains), bins, False) if is_tracked else None
-        counts = tuple(jnp.zeros(num_chains, jnp.int32) for _ in range(3))
+        logs = around(weights, self.groups(num_chains), bins, False) if is_tracked else None
         return ContourState(
-            weights, nothing, jnp.ones((), masses.dtype), bins, nothing, counts, self._anchor(weights), sums, logs
+            weights,
+            energies=nothing,
+            temperature=jnp.ones((), masses.dtype),
+            bins=bins,
+            masses=nothing,
+            counts=tuple(jnp.zeros(num_chains, jnp.int32) for _ in range(3)),
+            extremes=(jnp.full_like(nothing, jnp.inf), jnp.full_like(nothing, -jnp.inf)),
+            total=self.multiplier.known_mass(weights.levels[0]),
+            variance=jnp.full_like(nothing, jnp.nan),
+            anchor=self.multiplier.heaviest(weights.levels[0]),
+            sums=sums,
+            logs=logs,
         )
 
     def update(self, state: ContourState, draws: Any, readings: Readings) -> tuple[ContourState, Move]:
-        group = self._groups(len(readings.energies))
+        group = self.groups(len(readings.energies))
         weights = add(state.weights, group, state.bins, state.masses)
+        total = state.total + self._per_group(jnp.where(self.multiplier.is_known(state.bins), state.masses, 0.0))
         sums = state.sums
         if sums is not None and state.logs is not None:
             after = self._after(state.logs, state.bins, weights, group)
             sums = update_sums(self.multiplier, sums, group, state.bins, state.logs.steps, after.steps, self.is_shared)
-        energies = self._energies(readings)
+        energies = readings.energies - self.offset
         bins = self.bins.index(energies)
         logs = around(weights, group, bins, self.is_cumulative)
         slope = self.multiplier.slope(logs.steps[int(self.multiplier.is_forward)], bins)
         psi = self.multiplier.free(slope, readings.temperature)
-        bounded = jnp.where(readings.iteration < self.warm_up, 1.0, self.multiplier.bounded(psi))
-        strength = self._strength(weights.scale, bins, energies, logs, slope)
+        is_warming = readings.iteration < self.warm_up
+        bounded = jnp.where(is_warming, 1.0, self.multiplier.bounded(psi))
+        strength = self._strength(weights, bins, energies, logs, slope, state.anchor[group])
         weights, masses = self._learn(weights, strength, readings)
         is_top = bins == self.bins.num_bins - 1
-        seen = bounded != psi, bounded < 0, is_top
+        seen = (bounded != psi) & ~is_warming, bounded < 0, is_top
         counts = tuple(count + is_so for count, is_so in zip(state.counts, seen, strict=True))
+        extremes = jnp.fmin(state.extremes[0], bounded), jnp.fmax(state.extremes[1], bounded)
         everyone = jnp.ones_like(readings.energies)
         move = Move(
             readings.step_size * everyone,
@@ -176,75 +210,54 @@ class Contour(Coupling):
             jnp.where(readings.is_alive, bounded, 1.0).astype(everyone.dtype),
             everyone,
         )
-        # While nothing is learnt yet there is nothing to undo, which an infinite temperature says.
-        temperature = jnp.where(readings.iteration < self.warm_up, jnp.inf, readings.temperature)
-        kept = energies.astype(state.energies.dtype), temperature.astype(state.temperature.dtype)
-        logs = None if sums is None else logs
-        return ContourState(weights, *kept, bins, masses, counts, state.anchor, sums, logs), move
+        # Where psi is 1 whatever the energy, there is nothing to undo, which an infinite temperature says.
+        is_plain = is_warming | (readings.temperature <= 0)
+        temperature = jnp.where(is_plain, jnp.inf, readings.temperature)
+        after = state._replace(
+            weights=weights,
+            energies=energies.astype(state.energies.dtype),
+            temperature=temperature.astype(state.temperature.dtype),
+            bins=bins,
+            masses=masses,
+            counts=counts,
+            extremes=tuple(extreme.astype(masses.dtype) for extreme in extremes),
+            total=total,
+            sums=sums,
+            logs=None if sums is None else logs,
+        )
+        return after, move
 
     @property
     def upkeep_every(self) -> int | None:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self._fold_every
 
     def upkeep(self, state: ContourState) -> ContourState:
-        group = self._groups(len(state.bins))
+        group = self.groups(len(state.bins))
         weights = fold_scale(state.weights)
         masses = state.masses * state.weights.scale / weights.scale
         sums, logs = state.sums, state.logs
         if sums is not None:
             sums = init_sums(self.multiplier, weights.levels[0], state.temperature)
             logs = around(weights, group, state.bins, False)
-        return state._replace(weights=weights, masses=masses, anchor=self._anchor(weights), sums=sums, logs=logs)
+        anchor, total = self.multiplier.heaviest(weights.levels[0]), self.multiplier.known_mass(weights.levels[0])
+        return state._replace(weights=weights, masses=masses, anchor=anchor, total=total, sums=sums, logs=logs)
 
     def log_weights(self, state: ContourState) -> Array:
-        bins, group, scale = state.bins, self._groups(len(state.bins)), state.weights.scale
-        if self.weighing is not None:
-            theta = state.weights.levels[0]
-            theta = jnp.cumsum(theta, axis=1) if self.is_cumulative else theta
-            here, largest = (scale * jnp.maximum(t, FLOOR) for t in (theta[group, bins], jnp.max(theta, axis=1)[group]))
-            return self.weighing.log_weights(jnp.log(here), jnp.log(largest), bins == self.bins.num_bins - 1)
-        if self.bounds is None:
-            logs = around(state.weights, group, bins, self.is_cumulative)
-            slope = self.multiplier.slope(logs.steps[int(self.multiplier.is_forward)], bins)
-            found = at_anchor = self.zeta * self._log_psi(scale, bins, state.energies, logs, slope)
-        else:
-            theta = state.weights.levels[0]
-            theta = jnp.cumsum(theta, axis=1) if self.is_cumulative else theta
-            anchor = jnp.broadcast_to(state.anchor, bins.shape)
-            at_anchor = self.zeta * jnp.log(scale * jnp.maximum(theta[group, anchor], FLOOR))
-            found = at_anchor + self._from_anchor(state, theta, group, anchor)
-        # While nothing is learnt yet there is nothing to undo.
-        return jnp.where(jnp.isfinite(state.temperature), found, at_anchor)
+        return log_weights_of_draws(self, state)
 
-    def _from_anchor(self, state: ContourState, theta: Array, group: Array, anchor: Array) -> Array:
-        """The integral of (psi - 1) / tau from the edge where Psi is theta(anchor) to the energies."""
-        sums, temperature = state.sums, jnp.where(jnp.isfinite(state.temperature), state.temperature, 1.0)
-        if sums is None:
-            sums = Sums(theta[:, :1], jnp.zeros_like(temperature))
-        above = state.energies - self.bins.left(state.bins)
-        edge = jnp.full_like(above, 0.0 if self.multiplier.is_forward else self.bins.width)
-        groups, bins = jnp.concatenate([group, group]), jnp.concatenate([state.bins, anchor])
-        ends = integrate(self.multiplier, theta, sums, groups, bins, jnp.concatenate([above, edge]), temperature)
-        return ends[: len(anchor)] - ends[len(anchor) :]
+    def calibrate(self, state: ContourState, measured: Readings) -> ContourState:
+        variance = jnp.var(measured.energies, axis=0, ddof=1)
+        return state._replace(variance=variance.astype(state.variance.dtype))
 
     def statistics(self, state: ContourState) -> dict[str, Any]:
-        weights = add(state.weights, self._groups(len(state.bins)), state.bins, state.masses)
-        theta = jnp.cumsum(weights.theta, axis=1) if self.is_cumulative else weights.theta
-        num_bounded, num_negative, num_top = state.counts
-        told = {"theta": theta, "num_bounded": num_bounded, "num_negative": num_negative, "num_top": num_top}
-        if self.noise is not None:
-            steps = jnp.where(theta[:, 1:] > 1e-3, jnp.abs(jnp.diff(jnp.log(theta), axis=1)), 0.0)
-            told["noise_times_slope"] = self.noise * self.zeta * jnp.max(steps, axis=1) / self.bins.width
-        return told
-
-    def _energies(self, readings: Readings) -> Array:
-        return readings.energies - self.offset
+        return statistics_of(self, state)
 
     def _per_group(self, values: Array) -> Array:
         """Sums over the chains of a group, of shape (G,), which is (1,) or (P,)."""
         return jnp.sum(values, keepdims=True) if self.is_shared else values
 
-    def _groups(self, num_chains: int) -> Array:
+    def groups(self, num_chains: int) -> Array:
+        """The group of each chain, shape (P,): those that learn one theta together."""
         return jnp.zeros(num_chains, jnp.int32) if self.is_shared else jnp.arange(num_chains, dtype=jnp.int32)
 
     def _after(self, before: Logs, bins: Array, weights: Weights, group: Array) -> Logs:
@@ -254,20 +267,16 @@ class Contour(Coupling):
         here = jnp.maximum(read(weights, group, bins), FLOOR)
         return before._replace(here=jnp.log(here))
 
-    def _strength(self, scale: Array, bins: Array, energies: Array, logs: Logs, slope: Array) -> Array:
+    def _strength(self, *seen: Any) -> Array:
         """How strongly each chain pulls theta towards its bin: f."""
-        if self.field in ("theta", "cumulative"):
-            return scale * jnp.exp(logs.here)
-        if self.field == "theta^zeta":
-            return jnp.exp(self.zeta * (jnp.log(scale) + logs.here))
-        return jnp.exp(self.zeta * jnp.minimum(self._log_psi(scale, bins, energies, logs, slope), 0.0))
+        return strength_of(self, *seen)
 
-    def _log_psi(self, scale: Array, bins: Array, energies: Array, logs: Logs, slope: Array) -> Array:
-        """Log Psi, without bounds. In the open bins it is that of the nearest edge."""
+    def log_psi(self, bins: Array, energies: Array, logs: Logs, slope: Array) -> Array:
+        """Log Psi, without bounds and before the scale. In the open bins it is that of the nearest edge."""
         first = int(self.multiplier.is_forward)
         at_left = jnp.where(bins == 0, logs[first + 1], logs[first])
         above = jnp.where(bins == 0, 0.0, energies - self.bins.left(bins))
-        return jnp.log(scale) + at_left + slope * above
+        return at_left + slope * above
 
     def _learn(self, weights: Weights, strength: Array, readings: Readings) -> tuple[Weights, Array]:
         """The new scale, and what each chain adds to its bin. Chains that are not alive leave no trace."""
@@ -278,14 +287,6 @@ class Contour(Coupling):
         number = jnp.maximum(self._per_group(alive), 1.0)
         scale = weights.scale * (1.0 - gain * self._per_group(pull) / number)
         return weights._replace(scale=scale), gain * pull / (number * scale)
-
-    def _anchor(self, weights: Weights) -> Array:
-        """The heaviest bin that has an edge at which Psi is its weight."""
-        if self.is_cumulative:
-            return jnp.zeros(len(weights.scale), jnp.int32)
-        shift = int(self.multiplier.is_forward)
-        ends = weights.levels[0][:, shift : self.bins.num_bins - 1 + shift]
-        return jnp.argmax(ends, axis=1).astype(jnp.int32) + shift
 
     @functools.cached_property
     def _fold_every(self) -> int:

@@ -45,6 +45,26 @@ class Multiplier:
         """Psi - 1 in `bins`, from the steps of their pairs."""
         return self.bounded(self.free(self.slope(steps, bins), temperature)) - 1.0
 
+    def is_known(self, bins: Array) -> Array:
+        """Whether Psi takes the weight of a bin somewhere; of a running sum, that of every bin."""
+        if self.goes_on:
+            return jnp.ones_like(bins, bool)
+        return bins > 0 if self.is_forward else bins < self.partition.num_bins - 1
+
+    def known_mass(self, masses: Array) -> Array:
+        """The mass of all bins that Psi knows, shape (G,)."""
+        return jnp.sum(masses[:, self._known()], axis=1)
+
+    def heaviest(self, masses: Array) -> Array:
+        """The heaviest bin that Psi knows, shape (G,); of a running sum the first, where it is that bin's mass."""
+        if self.goes_on:
+            return jnp.zeros(len(masses), jnp.int32)
+        return jnp.argmax(masses[:, self._known()], axis=1).astype(jnp.int32) + int(self.is_forward)
+
+    def _known(self) -> slice:
+        """The places of the bins that Psi knows."""
+        return slice(None) if self.goes_on else slice(1, None) if self.is_forward else slice(None, -1)
+
     def pair(self, bins: Array) -> Array:
         """The pair that gives a bin its slope."""
         return bins + 1 if self.is_forward else bins

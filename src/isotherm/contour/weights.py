@@ -52,12 +52,18 @@ class Logs(NamedTuple):
 
 def init_weights(masses: Array, has_sums: bool) -> Weights:
     """Weights equal to `masses`, of shape (G, m)."""
-    levels = [jnp.maximum(_UNIT * jnp.asarray(masses), FLOOR)]
+    lowest = jnp.maximum(_UNIT * jnp.asarray(masses), FLOOR)
+    return Weights(_tree(lowest, has_sums), jnp.full(len(lowest), 1 / _UNIT, lowest.dtype))
+
+
+def _tree(lowest: Array, has_sums: bool) -> tuple[Array, ...]:
+    """The masses, and where they are asked for, their sums level by level."""
+    levels = [lowest]
     while has_sums and levels[-1].shape[1] > _BRANCHES:
         last = levels[-1]
         padded = jnp.pad(last, ((0, 0), (0, -last.shape[1] % _BRANCHES)))
         levels.append(padded.reshape(len(last), -1, _BRANCHES).sum(axis=2))
-    return Weights(tuple(levels), jnp.full(len(levels[0]), 1 / _UNIT, levels[0].dtype))
+    return tuple(levels)
 
 
 def add(weights: Weights, group: Array, index: Array, masses: Array) -> Weights:
@@ -147,7 +153,9 @@ def quotient(index: Array, length: int) -> Array:
 
 
 def fold_scale(weights: Weights) -> Weights:
-    """The same weights with the scale that weights start with."""
-    factor = _UNIT * weights.scale[:, None]
-    levels = tuple(jnp.maximum(factor * level, FLOOR) for level in weights.levels)
-    return Weights(levels, jnp.full_like(weights.scale, 1 / _UNIT))
+    """The same weights with the scale that weights start with.
+
+    Sums are made anew from the masses: kept up by single additions alone they drift away from these in single precision.
+    """
+    lowest = jnp.maximum(_UNIT * weights.scale[:, None] * weights.levels[0], FLOOR)
+    return Weights(_tree(lowest, len(weights.levels) > 1), jnp.full_like(weights.scale, 1 / _UNIT))

@@ -1,6 +1,7 @@
 """Energies with a control variate: far less noise at the cost of one more forward pass, and of a full pass now and then."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -47,7 +48,7 @@ class ControlVariate(Estimator):
     refresh_every: int = 100  # pyright: ignore[reportIncompatibleVariableOverride]
     is_adaptive: bool = False
     smoothing: float = 0.3
-    num_regressed: int = 20
+    num_regressed: int = 20  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def __post_init__(self):
         check_integer("refresh_every", self.refresh_every, 1, "Give the iterations between two full passes.")
@@ -58,9 +59,6 @@ class ControlVariate(Estimator):
         if not potential.has_data:
             remedy = "Use the plain estimator, or give the potential data and a batch size."
             refuse("estimator", "plain for a potential without batches", "a control variate", remedy)
-        if potential.is_streamed:
-            remedy = "Its full passes need the data on the device: leave out `is_streamed`, or use the plain estimator."
-            refuse("estimator", "plain for data that stream", "a control variate", remedy)
 
     def init(self, potential: Potential, position: Any, model_state: Any) -> Anchor:
         # The refresh of iteration 0 comes before the first move. What is measured before it is not a number, and does not count.
@@ -87,23 +85,32 @@ class ControlVariate(Estimator):
         found = potential.evaluate(position, batch, noise, model_state)
         return found.energy + self._correction(potential, state, batch, noise), found.prior_energy
 
-    def refresh(self, potential: Potential, state: Anchor, position: Any, model_state: Any, feed: Any) -> Anchor:
+    def refresh(
+        self,
+        potential: Potential,
+        state: Anchor,
+        position: Any,
+        model_state: Any,
+        full_energy: Array,
+        batch_of: Callable[[Array], Any],
+    ) -> Anchor:
         coefficient = state.coefficient
         if self.is_adaptive:
-            found = self._regress(potential, state, position, model_state, feed)
+            found = self._regress(potential, state, position, model_state, batch_of)
             coefficient = (1.0 - self.smoothing) * coefficient + self.smoothing * found
-        full = potential.full_energy(position, model_state, feed)
-        return Anchor(position, model_state, full.astype(coefficient.dtype), coefficient)
+        return Anchor(position, model_state, full_energy.astype(coefficient.dtype), coefficient)
 
     def _correction(self, potential: Potential, state: Anchor, batch: Any, noise: Any) -> Array:
         at_anchor = lax.stop_gradient(potential.evaluate(state.position, batch, noise, state.model_state).energy)
         return state.coefficient * (at_anchor - state.full_energy)
 
-    def _regress(self, potential: Potential, state: Anchor, position: Any, model_state: Any, feed: Any) -> Array:
+    def _regress(
+        self, potential: Potential, state: Anchor, position: Any, model_state: Any, batch_of: Callable[[Array], Any]
+    ) -> Array:
         """The coefficient by regression over batches; the old one where the anchor is still the position."""
 
         def energies(place):
-            batch = potential.batch(jnp.zeros(2, jnp.uint32), place, feed)
+            batch = batch_of(place)
             noise = jax.tree.map(
                 lambda leaf: leaf[0],
                 potential.draw(jnp.zeros(2, jnp.uint32), jnp.zeros(2, jnp.uint32), place[None], position),

@@ -4,6 +4,7 @@ An estimator turns one batch into the gradient that the kernel follows and the e
 state with each chain, such as an anchor of a control variate, which is refreshed at fixed multiples of the iteration.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from jax import Array
@@ -44,10 +45,12 @@ class Estimator:
     Attributes:
         num_batches: how many independent batches an iteration needs.
         refresh_every: iterations between two calls of `refresh`; None never. Iteration 0 is one of the multiples.
+        num_regressed: batches that `refresh` may look at.
     """
 
     num_batches: int = 1
     refresh_every: int | None = None
+    num_regressed: int = 0
 
     def check(self, potential: Potential) -> None:
         """Refuse, before any work, a potential that this estimator cannot use."""
@@ -76,6 +79,14 @@ class Estimator:
         found = potential.evaluate(position, batch, noise, model_state)
         return found.energy, found.prior_energy
 
-    def refresh(self, potential: Potential, state: Any, position: Any, model_state: Any, feed: Any) -> Any:
-        """The state after periodic work that may see all data."""
+    def refresh(
+        self,
+        potential: Potential,
+        state: Any,
+        position: Any,
+        model_state: Any,
+        full_energy: Array,
+        batch_of: Callable[[Array], Any],
+    ) -> Any:
+        """The state after periodic work, given the energy on all data, and batches by their number below `num_regressed`."""
         return state

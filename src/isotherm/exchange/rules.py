@@ -110,7 +110,8 @@ class Corrected:
 
     def accept(self, state: CorrectedState, pairs: Pairing, uniform: Array, iteration: Array) -> Array:
         """Whether each pair would swap."""
-        return jnp.log(uniform) < self.log_acceptance(state, pairs, iteration)
+        # One minus a number in [0, 1) is never zero: its logarithm is finite, and at most 0, which a certain swap always meets.
+        return jnp.log1p(-uniform) <= self.log_acceptance(state, pairs, iteration)
 
     def learn(self, state: CorrectedState, accepted: Array, swapped: Array, iteration: Array) -> CorrectedState:
         """After the swaps of an iteration."""
@@ -212,13 +213,17 @@ class Deterministic:
 Rule = Corrected | Deterministic
 
 
-def expected_swap_rate(mean: Array, deviation: Array) -> Array:
+def expected_swap_rate(mean: Array | float, deviation: Array | float) -> Array:
     """E min(1, S) for log S normal with mean u - s^2 / 2 and standard deviation s: e^u Phi(-u/s - s/2) + Phi(u/s - s/2).
 
     With u = delta (U_1 - U_2) and s^2 = delta^2 Var(U_1 - U_2), the rate of the corrected rule at F = 1 under Gaussian noise.
+    Without noise it is min(1, e^u).
 
     Differs from the thesis: its second term carries a further 1/s, which is wrong.
     """
-    u, s = jnp.asarray(mean), jnp.asarray(deviation)
-    cdf = jax.scipy.stats.norm.cdf
-    return jnp.exp(u) * cdf(-u / s - s / 2) + cdf(u / s - s / 2)
+    u, s = jnp.asarray(mean, float), jnp.asarray(deviation, float)
+    safe = jnp.where(s > 0, s, 1.0)
+    # In the logarithm: e^u alone overflows where the other factor vanishes.
+    low = jnp.exp(u + jax.scipy.stats.norm.logcdf(-u / safe - safe / 2))
+    noisy = low + jax.scipy.stats.norm.cdf(u / safe - safe / 2)
+    return jnp.where(s > 0, noisy, jnp.exp(jnp.minimum(u, 0.0)))

@@ -39,9 +39,10 @@ def swap_at_once(
     """Adjacent pairs, all on the energies before any swap. Those that are allowed must share no replica."""
     energies = energies[replica]
     pairs = Pairing(energies[:-1], energies[1:], temperatures[:-1], temperatures[1:])
-    is_alive = jnp.isfinite(energies)
-    accepted = accept(pairs, uniform) & is_alive[:-1] & is_alive[1:]
-    swapped = is_allowed & (accepted | is_forced)
+    is_finite = jnp.isfinite(energies)
+    are_alive = is_finite[:-1] & is_finite[1:]
+    accepted = accept(pairs, uniform) & are_alive
+    swapped = is_allowed & (accepted | (is_forced & are_alive))
     up, down = jnp.append(swapped, False), jnp.append(jnp.zeros(1, bool), swapped)
     climb = up.astype(rung.dtype) - down.astype(rung.dtype)
     replica = jnp.where(up, jnp.roll(replica, -1), jnp.where(down, jnp.roll(replica, 1), replica))

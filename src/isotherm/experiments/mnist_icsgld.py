@@ -72,6 +72,7 @@ def samplers(config: Config) -> dict[str, Any]:
         partition=partition,
         zeta=config.zeta,
         gain=config.gain,
+        field="theta",
         bounds=config.bounds,
         weighing=Regularised(config.zeta, 1e-10, is_relative=True),
     )

@@ -117,7 +117,7 @@ def _samplers(config: Config, target: Target) -> dict[str, tuple[Sampler, dict[s
         ),
         "reSGLD x P5": (exchange, {"init": per_chain(_STARTS)}),
         "CSGLD x T5": (csgld(config.step_size, field="theta", slopes="forward", **contour), long),
-        "ICSGLD x P5": (icsgld(config.step_size, **contour), wide),
+        "ICSGLD x P5": (icsgld(config.step_size, field="theta", **contour), wide),
         "ICSGLD x P5, wide bins": (icsgld(config.step_size, field="psi", **{**contour, "partition": coarse}), wide),
     }
 

@@ -99,13 +99,15 @@ def _num_steps(surface: Surface, config: Config) -> int:
 
 
 def _samplers(surface: Surface, config: Config) -> dict[str, Sampler]:
-    """The thesis resamples SGHMC's velocity every 1000 iterations; here friction does that."""
+    """The five methods, with the thesis' settings."""
     box, (cold, hot) = (-surface.reach, surface.reach), surface.temperatures
     cycle = _num_steps(surface, config) // config.num_cycles
     return {
         "pSGLD": psgld(surface.step_size, temperature=cold, decay=0.999, regulariser=0.1, box=box),
-        "SGHMC": sghmc(surface.step_size, temperature=cold, box=box),
-        "cycSGLD": cycsgld(surface.cycle[0], cycle_length=cycle, temperature=cold, sampling_from=0.0, box=box),
+        "SGHMC": sghmc(surface.step_size, temperature=cold, resample_every=1_000, box=box),
+        "cycSGLD": cycsgld(
+            surface.cycle[0], cycle_length=cycle, temperature=cold, sampling_from=0.0, floor=surface.cycle[1], box=box
+        ),
         "SGLD, hot": sgld(surface.step_size, temperature=hot, box=box),
         "AWSGLD, hot": awsgld(
             surface.step_size,

@@ -23,12 +23,14 @@ class Move(NamedTuple):
         temperature: tau.
         multiplier: psi, the factor that the driver puts on the gradient.
         momentum_scale: the factor on the momentum before the move; 1 unless the chain has just changed rungs.
+        iteration: k, for kernels that change with time. Couplings leave it out: the loop fills it in.
     """
 
     step_size: Array
     temperature: Array
     multiplier: Array
     momentum_scale: Array
+    iteration: Any = None
 
 
 class Kernel:
@@ -56,6 +58,14 @@ class Kernel:
     def step(self, state: Any, gradient: Any, noise: Any, move: Move, curvature: Curvature | None = None) -> Any:
         """The state after one move; `gradient` already carries the multiplier."""
         raise TypeError(f"{type(self).__name__} must define `step`.")
+
+    def rejected(self, before: Any, proposed: Any) -> Any:
+        """The state after a move from `before` to `proposed` was rejected: the position is that of `before`.
+
+        What else the state holds must leave the law of the kernel unchanged: a momentum turns round, as in Hamiltonian Monte Carlo
+        with partial refreshment, and what was learnt from the gradient stays learnt.
+        """
+        return proposed._replace(position=before.position)
 
     def lift(self, potential: Potential) -> Potential:
         """The potential of what this kernel moves, from that of one point."""
@@ -87,6 +97,9 @@ class WrappedKernel(Kernel):
     @property
     def num_particles(self) -> int | None:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.inner.num_particles
+
+    def rejected(self, before: Any, proposed: Any) -> Any:
+        return self.inner.rejected(before, proposed)
 
     def lift(self, potential: Potential) -> Potential:
         return self.inner.lift(potential)

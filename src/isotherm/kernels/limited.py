@@ -31,12 +31,15 @@ class Limited(WrappedKernel):
         return self.inner.init(position)
 
     def step(self, state: Any, gradient: Any, noise: Any, move: Move, curvature: Curvature | None = None) -> Any:
-        square = sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(gradient))
-        reach = move.step_size * jnp.sqrt(square)
-        # Not a number, such as infinity times zero, becomes no displacement at all.
-        factor = jnp.where(reach > self.length, self.length / reach, 1.0)
+        # In units of the largest component, whose square cannot overflow; of numbers beyond 1e37 the inverse may count as zero.
+        largest = jnp.max(jnp.stack([jnp.max(jnp.abs(leaf), initial=0.0) for leaf in jax.tree.leaves(gradient)]))
+        unit = jnp.where((largest > 0) & jnp.isfinite(largest), jnp.minimum(largest, 1e37), 1.0)
+        norm = jnp.sqrt(sum(jnp.sum((leaf / unit) ** 2) for leaf in jax.tree.leaves(gradient)))
+        allowed = self.length / move.step_size
+        factor = jnp.where(norm > allowed / unit, allowed / norm, unit)
+        # A gradient that is not finite has no direction: it becomes no displacement at all.
         shortened = jax.tree.map(
-            lambda g: jnp.nan_to_num((factor * g).astype(g.dtype), posinf=0.0, neginf=0.0), gradient
+            lambda g: jnp.nan_to_num((factor * (g / unit)).astype(g.dtype), posinf=0.0, neginf=0.0), gradient
         )
         return self.inner.step(state, shortened, noise, move, curvature)
 

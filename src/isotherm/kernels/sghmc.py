@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from isotherm.errors import check_real
+from isotherm.errors import check_integer, check_real
 from isotherm.estimators.estimator import Curvature
 from isotherm.kernels.kernel import Kernel, Move
 
@@ -29,23 +29,31 @@ class SGHMC(Kernel):
     The momentum starts at zero and holds the step size. The noise follows the current step size. alpha = 1 is SGLD. Its stationary
     standard deviation is about sqrt(epsilon * tau) in every coordinate.
 
+    Every `resample_every` iterations, the momentum and the noise of the move are replaced by one normal vector of the variance
+    2 epsilon tau / (2 - alpha) that they have together, so that the law stays what it is.
+
     Attributes:
         friction: alpha, one minus the usual momentum coefficient.
         gradient_variance: V, an estimate of the variance of the stochastic gradient, whose noise is then left out of what is
             injected. Where b_k exceeds alpha nothing is injected.
+        resample_every: iterations between two draws of a new momentum; None never draws one.
 
     Reference:
-        Chen et al. 2014; Deng 2021, section 3.4.2 ("the numerical method of Saatci and Wilson").
+        Chen et al. 2014; Deng 2021, section 3.4.2 ("the numerical method of Saatci and Wilson"); velocities that are resampled:
+        section 4.3, rugged landscapes.
 
     Differs from the thesis: the author's code keeps the noise of the first step size after the step size has decayed.
     """
 
     friction: float = 0.1
     gradient_variance: float = 0.0
+    resample_every: int | None = None
 
     def __post_init__(self):
         check_friction(self.friction)
         check_real("gradient_variance", self.gradient_variance, "Give a variance, or 0.", minimum=0.0)
+        if self.resample_every is not None:
+            check_integer("resample_every", self.resample_every, 1, "Give a number of iterations, or None.")
 
     def init(self, position: Any) -> MomentumState:
         return MomentumState(position, jax.tree.map(jnp.zeros_like, position))
@@ -54,10 +62,18 @@ class SGHMC(Kernel):
         self, state: MomentumState, gradient: Any, noise: Any, move: Move, curvature: Curvature | None = None
     ) -> MomentumState:
         injected = jnp.maximum(self.friction - 0.5 * self.gradient_variance * move.step_size, 0.0)
+        kept = (1.0 - self.friction) * move.momentum_scale
+        if self.resample_every is not None:
+            is_due = move.iteration % self.resample_every == 0
+            injected = jnp.where(is_due, 1.0 / (2.0 - self.friction), injected)
+            kept = jnp.where(is_due, 0.0, kept)
         spread = jnp.sqrt(2.0 * move.step_size * injected * move.temperature)
-        pushed = push(state.momentum, gradient, self.friction, move)
+        pushed = push(state.momentum, gradient, kept, move)
         momentum = jax.tree.map(lambda v, xi: v + (spread * xi).astype(v.dtype), pushed, noise)
         return MomentumState(jax.tree.map(jnp.add, state.position, momentum), momentum)
+
+    def rejected(self, before: MomentumState, proposed: MomentumState) -> MomentumState:
+        return turned_round(before, proposed)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -83,8 +99,11 @@ class MomentumSGD(Kernel):
     def step(
         self, state: MomentumState, gradient: Any, noise: Any, move: Move, curvature: Curvature | None = None
     ) -> MomentumState:
-        momentum = push(state.momentum, gradient, self.friction, move)
+        momentum = push(state.momentum, gradient, (1.0 - self.friction) * move.momentum_scale, move)
         return MomentumState(jax.tree.map(jnp.add, state.position, momentum), momentum)
+
+    def rejected(self, before: MomentumState, proposed: MomentumState) -> MomentumState:
+        return turned_round(before, proposed)
 
 
 def check_friction(friction: float) -> None:
@@ -93,9 +112,16 @@ def check_friction(friction: float) -> None:
     check_real("friction", friction, remedy, above=0.0, maximum=1.0)
 
 
-def push(momentum: Any, gradient: Any, friction: float, move: Move) -> Any:
-    """(1 - alpha) * s * v - epsilon * g with the momentum scale s of a change of rungs."""
-    kept: Array | float = (1.0 - friction) * move.momentum_scale
+def turned_round(before: MomentumState, proposed: MomentumState) -> MomentumState:
+    """A rejected move: the old position, and minus the proposed momentum, or the old one where that is not a number."""
+    momentum = jax.tree.map(
+        lambda new, old: -jnp.where(jnp.isfinite(new), new, old), proposed.momentum, before.momentum
+    )
+    return MomentumState(before.position, momentum)
+
+
+def push(momentum: Any, gradient: Any, kept: Array, move: Move) -> Any:
+    """Kept * v - epsilon * g, where `kept` holds the friction and the scale of a change of rungs."""
     return jax.tree.map(
         lambda v, g: (kept * v).astype(v.dtype) - (move.step_size * g).astype(v.dtype), momentum, gradient
     )

@@ -27,13 +27,17 @@ class BoxedState(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Within(WrappedKernel):
-    """Rejects every move of `inner` that leaves a box: the chain stays, momentum and all. In a stack each particle is its own.
+    """Rejects every move of `inner` that leaves a box: the position stays, and a momentum turns round.
+
+    With v the momentum that was proposed, the chain goes on from (x, -v). Flat energies then keep the uniform law exactly; a
+    momentum that is kept would drive the chain into the same wall again and again, and one that is set to zero crowds it there too.
+    In a stack every particle is judged on its own.
 
     Attributes:
         inner: the kernel that moves.
         box: (low, high), numbers or arrays that broadcast against each leaf of the position.
 
-    Differs from the thesis: Nothing (the author's toy code rejects in the same way).
+    Differs from the thesis: the author's code, which rejects in the same way, has no momentum in a box.
     """
 
     box: tuple[Any, Any]
@@ -55,9 +59,8 @@ class Within(WrappedKernel):
         def kept(new, old):
             return jnp.where(is_inside.reshape(is_inside.shape + (1,) * (new.ndim - is_inside.ndim)), new, old)
 
-        return BoxedState(
-            jax.tree.map(kept, moved, state.inner), state.num_rejected + jnp.sum(~is_inside, dtype=jnp.int32)
-        )
+        after = jax.tree.map(kept, moved, self.inner.rejected(state.inner, moved))
+        return BoxedState(after, state.num_rejected + jnp.sum(~is_inside, dtype=jnp.int32))
 
     def statistics(self, state: BoxedState) -> dict[str, Any]:
         return {"num_rejected": state.num_rejected, **self.inner.statistics(state.inner)}

@@ -12,6 +12,7 @@ from jax import Array, lax
 from isotherm.errors import check_choice, check_integer, refuse
 from isotherm.potentials.batches import Batch, batch_indices
 from isotherm.potentials.potential import Evaluation, Potential
+from isotherm.potentials.sums import compensated
 from isotherm.randomness import fold
 
 BATCHING = ("epochs", "independent", "replacement")
@@ -139,25 +140,30 @@ class LikelihoodPotential(Potential):
     def full_energy(self, position: Any, model_state: Any = None, feed: Any = None) -> Array:
         """The energy on all data, summed over pieces of the batch size, so that memory does not grow with N.
 
-        With augmentation, every example is seen once in one fixed augmented version, so that batches are unbiased for it.
+        The last piece is filled up with the first examples, which count for nothing: a model that normalises over a batch sees
+        batches of examples alone. With augmentation, every example is seen once, in a version that depends on its piece alone. What
+        batches estimate is the mean over all versions, from which this differs by the noise of one version per example; the
+        difference is the same for all batches until the next full pass.
         """
         data, num_data = self.feed() if feed is None else feed
         state = self.init_model_state() if model_state is None else model_state
         size = self.batch_size or len(jax.tree.leaves(data)[0])
 
-        def values_of(piece):
+        def energy_of(piece):
             places = piece * size + jnp.arange(size)
-            examples = jax.tree.map(lambda leaf: leaf[jnp.minimum(places, num_data - 1)], data)
-            batch = self.augmented(jnp.zeros(2, jnp.uint32), piece, Batch(examples, places < num_data, num_data))
-            return self._log_likelihoods(position, batch, None, state)[0], places < num_data
+            examples = jax.tree.map(lambda leaf: leaf[places % num_data], data)
+            batch = Batch(examples, places < num_data, num_data)
+            return self.piece_energy(position, state, batch, piece)
 
-        def add(piece, total):
-            values, is_inside = values_of(piece)
-            return total + jnp.sum(jnp.where(is_inside, values, 0.0))
+        nothing = jnp.zeros((), jax.eval_shape(energy_of, jnp.zeros((), jnp.int32)).dtype)
+        add = lambda piece, sums: compensated(sums[0], sums[1], energy_of(piece))  # noqa: E731
+        total, lost = lax.fori_loop(0, -(-num_data // size), add, (nothing, nothing))
+        return self.prior_energy(position).astype(total.dtype) + (total + lost)
 
-        dtype = jax.eval_shape(values_of, jnp.zeros((), jnp.int32))[0].dtype
-        likelihood = lax.fori_loop(0, -(-num_data // size), add, jnp.zeros((), dtype))
-        return self.prior_energy(position).astype(dtype) - likelihood
+    def piece_energy(self, position: Any, model_state: Any, batch: Any, piece: Array) -> Array:
+        seen = self.augmented(jnp.zeros(2, jnp.uint32), piece, batch)
+        values = self._log_likelihoods(position, seen, None, model_state)[0]
+        return -jnp.sum(jnp.where(batch.weights > 0, values, 0.0))
 
     def prior_energy(self, position: Any) -> Array:
         return jnp.zeros(()) if self.log_prior is None else -self.log_prior(position)

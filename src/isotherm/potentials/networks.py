@@ -65,6 +65,11 @@ class NetworkPotential(LikelihoodPotential):
     prepare: Callable[[Any], Any] | None = None
 
     @property
+    def is_exact(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Whether every iteration sees all data through all of the network."""
+        return super().is_exact and not self.has_dropout
+
+    @property
     def start(self) -> Any:
         """What to pass as `init`: the module's weights, or a function of a key that draws them."""
         return self.network.start

@@ -88,6 +88,10 @@ class Potential:
         """The part of the energy that belongs to the prior; needs no data."""
         return jnp.zeros(())
 
+    def piece_energy(self, position: Any, model_state: Any, batch: Any, piece: Array) -> Array:
+        """What the examples of one piece of the data add to `full_energy`; examples of weight zero add nothing."""
+        return jnp.zeros(())
+
     def full_energy(self, position: Any, model_state: Any = None, feed: Any = None) -> Array:
         """The energy on all data, without synthetic noise."""
         state = self.init_model_state() if model_state is None else model_state
@@ -138,6 +142,9 @@ class WrappedPotential(Potential):
 
     def init_model_state(self) -> Any:
         return self.inner.init_model_state()
+
+    def piece_energy(self, position: Any, model_state: Any, batch: Any, piece: Array) -> Array:
+        return self.inner.piece_energy(position, model_state, batch, piece)
 
     def prior_energy(self, position: Any) -> Array:
         return self.inner.prior_energy(position)

@@ -18,7 +18,7 @@ from isotherm.predictive.outliers import auroc, entropy_cdf, fpr95
 from isotherm.predictive.pictures import plot_entropy_cdfs, plot_reliability
 from isotherm.predictive.regression import coverage, crps, gaussian_nll, intervals, predictive_mean, rmse
 from isotherm.predictive.scaling import fit_temperature, scaled
-from isotherm.predictive.swag import Ensemble, Swag, fit_swag, refresh_statistics
+from isotherm.predictive.swag import Ensemble, Swag, fit_swag, joined, refresh_statistics, trained
 
 __all__ = [
     "Calibration",
@@ -42,6 +42,7 @@ __all__ = [
     "fpr95",
     "gaussian_nll",
     "intervals",
+    "joined",
     "mutual_information",
     "nll",
     "outputs_of_draws",
@@ -55,4 +56,5 @@ __all__ = [
     "rmse",
     "scaled",
     "summarise",
+    "trained",
 ]

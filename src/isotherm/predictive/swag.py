@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -12,6 +11,9 @@ import numpy as np
 from isotherm.errors import check_integer, check_real, refuse
 from isotherm.potentials.networks import NetworkPotential
 from isotherm.predictive.average import Draws
+from isotherm.randomness import seed_key
+from isotherm.sampling import Sampler, per_chain, sample
+from isotherm.sampling.estimates import normalised_weights
 
 
 class Ensemble(NamedTuple):
@@ -39,8 +41,8 @@ class Swag:
         Maddox et al. 2019, Algorithm 1 and equation (1); several paths are Wilson and Izmailov's MultiSWAG, and the cycles of one
         path are the thesis' cycSWAG.
 
-    Differs from the thesis: it trains every drawn network for an epoch before it is evaluated; here only the BatchNorm statistics
-    are refreshed, as Maddox et al. do.
+    Differs from the thesis: it trains every drawn network for an epoch before it is evaluated, which `trained` does; `sample` alone
+    refreshes the BatchNorm statistics only, as Maddox et al. do.
     """
 
     means: Any
@@ -76,7 +78,7 @@ class Swag:
         if jax.tree.leaves(self.model_state) and potential is None:
             remedy = "Networks between those of the path need statistics of their own."
             refuse("potential", "given for networks with BatchNorm", "None", remedy)
-        key = jax.random.key(seed)
+        key = seed_key(seed)
         draws = _draw(key, self.means, self.variances, self.deviations, num, scale)
         if not jax.tree.leaves(self.model_state):
             return Ensemble(jax.tree.map(lambda leaf: np.asarray(leaf)[None], draws), (), self._zeros(num))
@@ -98,7 +100,7 @@ class Swag:
         return np.zeros((1, self.num_gaussians, num))
 
 
-def fit_swag(run: Draws, *, rank: int = 20, num_cycles: int = 1) -> Swag:
+def fit_swag(run: Draws, *, rank: int = 20, cycle_length: int | None = None) -> Swag:
     """The Gaussians of a run of SGD: one for each chain, and for each cycle of a chain.
 
     Take a run of `iso.swag` (or of `iso.msgd` with a constant or cyclical step size) with one draw an epoch and a burn-in.
@@ -106,22 +108,25 @@ def fit_swag(run: Draws, *, rank: int = 20, num_cycles: int = 1) -> Swag:
     Args:
         run: draws of SGD; they may lie on a disk.
         rank: K, at most the draws of a path.
-        num_cycles: how many equal stretches of every chain get a Gaussian of their own: 1 is SWAG (with several chains
-            MultiSWAG), the number of cycles of a cyclical step size cycSWAG.
+        cycle_length: iterations of a cycle, as given to `iso.swag`: the draws of each get a Gaussian of their own, which is
+            cycSWAG. None is SWAG, with one Gaussian for each chain (several chains are MultiSWAG).
     """
     check_integer("rank", rank, 2, "Give the columns of the low-rank part.")
     num_runs, num_chains, num_draws = np.shape(run.log_weights)
-    length = num_draws // check_integer("num_cycles", num_cycles, 1, "Give the number of cycles.")
-    if length < 2:
-        got = f"{num_draws} draws in {num_cycles} cycles"
+    cycles = np.zeros(num_draws, int)
+    if cycle_length is not None:
+        times = getattr(run, "iterations", None)
+        if times is None:
+            refuse("run", "one that knows the iterations of its draws", type(run).__name__, "Give a `Run`.")
+        cycles = np.asarray(times) // check_integer("cycle_length", cycle_length, 1, "Give iterations.")
+    stretches = [np.flatnonzero(cycles == cycle) for cycle in np.unique(cycles)]
+    fewest = min(len(stretch) for stretch in stretches)
+    if fewest < 2:
+        got = f"{fewest} in one of {len(stretches)} cycles"
         refuse("run", "at least two draws for every Gaussian", got, "Lower `thinning` or `burn_in`.")
-    paths = [
-        (r, c, range(cycle * length, (cycle + 1) * length))
-        for r in range(num_runs)
-        for c in range(num_chains)
-        for cycle in range(num_cycles)
-    ]
-    fitted = [_fit(run, *path, min(rank, length)) for path in paths]
+    paths = [(r, c, stretch) for r in range(num_runs) for c in range(num_chains) for stretch in stretches]
+    # All Gaussians have one rank: they are stacked.
+    fitted = [_fit(run, *path, min(rank, fewest)) for path in paths]
     together = [jax.tree.map(lambda *leaves: np.stack(leaves), *parts) for parts in zip(*fitted, strict=True)]
     return Swag(*together)
 
@@ -147,11 +152,69 @@ def _refresh(potential: NetworkPotential, number: int) -> Any:
     return jax.jit(refresh)
 
 
-def _fit(run: Draws, r: int, c: int, places: Sequence[int], rank: int) -> tuple[Any, Any, Any, Any]:
+def trained(
+    ensemble: Draws, potential: NetworkPotential, sampler: Sampler, *, num_steps: int | None = None, seed: int = 0
+) -> Ensemble:
+    """The networks of an ensemble after each was trained on, with statistics of its own.
+
+    The thesis evaluates networks drawn from SWAG's Gaussians after an epoch of SGD with momentum:
+    ``trained(swag.sample(10), potential, iso.msgd(step_size))``. Networks train side by side, as chains of one run.
+
+    Args:
+        ensemble: draws of networks' weights.
+        potential: the potential that they came from.
+        sampler: how to train, such as `iso.msgd(step_size)` with the last step size of the path.
+        num_steps: iterations; None is one epoch.
+        seed: of batches and noise.
+    """
+    assert potential.batch_size is not None
+    number = num_steps or -(-potential.num_data // potential.batch_size)
+    log_weights = np.asarray(ensemble.log_weights)
+    shape = log_weights.shape
+    starts = jax.tree.map(lambda leaf: np.asarray(leaf).reshape(-1, *leaf.shape[3:]), ensemble.draws)
+    run = sample(
+        potential,
+        sampler,
+        num_steps=number + 1,
+        burn_in=number,
+        num_chains=log_weights.size,
+        init=per_chain(starts),
+        seed=seed,
+        progress=False,
+    )
+    back = lambda leaf: np.asarray(leaf)[0, :, 0].reshape(*shape, *leaf.shape[3:])  # noqa: E731
+    return Ensemble(jax.tree.map(back, run.draws), jax.tree.map(back, run.model_state), log_weights)
+
+
+def joined(*parts: tuple[Draws, float]) -> Ensemble:
+    """One ensemble from several with a factor each: ``joined((pretrained, 10.0), (run, 1.0))``.
+
+    A draw counts with its factor times its weight over the mean weight of its own part. The thesis' averages of exchange samplers
+    start from pretrained networks of weight 10, to which every epoch adds one of weight 1.
+    """
+    if not parts:
+        refuse("parts", "at least one pair (ensemble, factor)", "none", "Give pairs.")
+    draws, states, weights = [], [], []
+    for ensemble, factor in parts:
+        check_real("factor", factor, "Give what a draw of this part counts.", above=0.0)
+        log_weights = np.asarray(ensemble.log_weights, np.float64)
+        relative = np.log(np.maximum(normalised_weights(log_weights) * log_weights.size, 1e-300))
+        weights.append(np.log(factor) + relative.reshape(-1))
+        flat = lambda leaf: np.asarray(leaf).reshape(-1, *leaf.shape[3:])  # noqa: E731
+        draws.append(jax.tree.map(flat, ensemble.draws))
+        states.append(jax.tree.map(flat, ensemble.model_state))
+
+    def together(trees):
+        return jax.tree.map(lambda *leaves: np.concatenate(leaves)[None, None], *trees)
+
+    return Ensemble(together(draws), together(states), np.concatenate(weights)[None, None])
+
+
+def _fit(run: Draws, r: int, c: int, places: np.ndarray, rank: int) -> tuple[Any, Any, Any, Any]:
     """Moments and deviations of one path, read one draw at a time."""
     mean = square = None
     columns: list[Any] = []
-    for count, place in enumerate(places, start=1):
+    for count, place in enumerate(places.tolist(), start=1):
         draw = jax.tree.map(lambda leaf: np.asarray(leaf[r, c, place], np.float64), run.draws)  # noqa: B023
         if mean is None or square is None:
             mean, square = draw, jax.tree.map(np.square, draw)
@@ -160,7 +223,7 @@ def _fit(run: Draws, r: int, c: int, places: Sequence[int], rank: int) -> tuple[
             square = jax.tree.map(lambda m, x: m + (x**2 - m) / count, square, draw)  # noqa: B023
         columns = [*columns, jax.tree.map(np.subtract, draw, mean)][-rank:]
     variance = jax.tree.map(lambda s, m: np.maximum(s - m**2, 1e-30), square, mean)
-    state = jax.tree.map(lambda leaf: np.asarray(leaf[r, c, places[-1]]), run.model_state)
+    state = jax.tree.map(lambda leaf: np.asarray(leaf[r, c, int(places[-1])]), run.model_state)
     single = lambda tree: jax.tree.map(lambda leaf: leaf.astype(np.float32), tree)  # noqa: E731
     deviations = jax.tree.map(lambda *leaves: np.stack(leaves), *columns)
     return single(mean), single(variance), single(deviations), state

@@ -3,18 +3,8 @@
 from collections.abc import Callable
 
 from isotherm.samplers.contour import awsgld, csghmc, csgld, icsghmc, icsgld, ksgld, picsgld
-from isotherm.samplers.exchange import (
-    cvr_resghmc,
-    deo_sgd,
-    deo_star_msgd,
-    deo_star_psgd,
-    deo_star_sgd,
-    naive_resgld,
-    resghmc,
-    resgld,
-    vr_resghmc,
-    vr_resgld,
-)
+from isotherm.samplers.deo import deo_sgd, deo_star_msgd, deo_star_psgd, deo_star_sgd
+from isotherm.samplers.exchange import cvr_resghmc, naive_resgld, resghmc, resgld, vr_resghmc, vr_resgld
 from isotherm.samplers.independent import cycsghmc, cycsgld, msgd, psgld, sgd, sghmc, sgld, svgd, swag
 from isotherm.sampling.sampler import Sampler
 

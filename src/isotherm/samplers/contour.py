@@ -10,7 +10,7 @@ from isotherm.estimators import Estimator, Plain
 from isotherm.kernels import PSGLD, SGHMC, SGLD, Kernel, limited, within
 from isotherm.samplers.independent import Box
 from isotherm.sampling.sampler import Sampler
-from isotherm.schedules import PolynomialGain, Schedule
+from isotherm.schedules import PolynomialGain, Schedule, check_schedule
 
 _AWSGLD_GAIN = PolynomialGain(100.0, 0.75, 1000.0)
 
@@ -30,11 +30,17 @@ def csgld(
     start: str | tuple[float, ...] = "uniform",
     warm_up: int = 0,
     weighing: Regularised | None = None,
+    perturbation: float = 0.0,
     estimator: Estimator | None = None,
     box: Box = None,
 ) -> Sampler:
-    """Contour SGLD: every chain learns the weights of energy bins of its own."""
-    coupling = _contour(partition, zeta, gain, field, False, slopes, bounds, start, warm_up, weighing)
+    """Contour SGLD: every chain learns the weights of energy bins of its own.
+
+    Promises that weighted draws follow exp(-U / T), up to O(step size times multiplier) and what theta moves while chains mix;
+    biased where energy noise times slope is not small. The thesis' field is "theta^zeta", for which `perturbation` adds a constant
+    to f.
+    """
+    coupling = _contour(partition, zeta, gain, field, False, slopes, bounds, start, warm_up, weighing, perturbation)
     return _sampler("csgld", SGLD(), step_size, temperature, estimator, coupling, box)
 
 
@@ -52,11 +58,12 @@ def csghmc(
     start: str | tuple[float, ...] = "uniform",
     warm_up: int = 0,
     weighing: Regularised | None = None,
+    perturbation: float = 0.0,
     estimator: Estimator | None = None,
     box: Box = None,
 ) -> Sampler:
-    """Contour SGHMC: `csgld` with momentum."""
-    coupling = _contour(partition, zeta, gain, field, False, slopes, bounds, start, warm_up, weighing)
+    """Contour SGHMC: `csgld` with momentum, and with the same promise."""
+    coupling = _contour(partition, zeta, gain, field, False, slopes, bounds, start, warm_up, weighing, perturbation)
     return _sampler("csghmc", SGHMC(friction), step_size, temperature, estimator, coupling, box)
 
 
@@ -72,7 +79,10 @@ def ksgld(
     estimator: Estimator | None = None,
     box: Box = None,
 ) -> Sampler:
-    """CSGLD with known weights of the bins, which are not learnt."""
+    """CSGLD with known weights of the bins, which are not learnt.
+
+    Promises that weighted draws follow exp(-U / T), up to O(step size times multiplier); biased by energy noise.
+    """
     coupling = Contour(as_partition(partition), zeta, slopes=slopes, bounds=bounds, start=tuple(theta), is_frozen=True)
     return _sampler("ksgld", SGLD(), step_size, temperature, estimator, coupling, box)
 
@@ -84,7 +94,7 @@ def icsgld(
     temperature: Schedule = 1.0,
     zeta: float = 0.75,
     gain: Schedule = DEFAULT_GAIN,
-    field: str = "theta",
+    field: str = "psi",
     slopes: str = "backward",
     bounds: Bounds = (-5.0, 5.0),
     start: str | tuple[float, ...] = "uniform",
@@ -93,7 +103,10 @@ def icsgld(
     estimator: Estimator | None = None,
     box: Box = None,
 ) -> Sampler:
-    """Interacting contour SGLD: all chains learn the weights of the bins together."""
+    """Interacting contour SGLD: all chains learn the weights of the bins together.
+
+    Promises what `csgld` does. The thesis' field is "theta", which runs away into the top bin when chains meet it.
+    """
     coupling = _contour(partition, zeta, gain, field, True, slopes, bounds, start, warm_up, weighing)
     return _sampler("icsgld", SGLD(), step_size, temperature, estimator, coupling, box)
 
@@ -106,7 +119,7 @@ def icsghmc(
     friction: float = 0.1,
     zeta: float = 0.75,
     gain: Schedule = DEFAULT_GAIN,
-    field: str = "theta",
+    field: str = "psi",
     slopes: str = "backward",
     bounds: Bounds = (-5.0, 5.0),
     start: str | tuple[float, ...] = "uniform",
@@ -115,7 +128,7 @@ def icsghmc(
     estimator: Estimator | None = None,
     box: Box = None,
 ) -> Sampler:
-    """Interacting contour SGHMC: `icsgld` with momentum."""
+    """Interacting contour SGHMC: `icsgld` with momentum, and with the same promise."""
     coupling = _contour(partition, zeta, gain, field, True, slopes, bounds, start, warm_up, weighing)
     return _sampler("icsghmc", SGHMC(friction), step_size, temperature, estimator, coupling, box)
 
@@ -128,9 +141,10 @@ def picsgld(
     decay: float = 0.99,
     regulariser: float = 1e-3,
     gradient_scale: float = 1.0,
+    freeze_after: int | None = None,
     zeta: float = 0.75,
     gain: Schedule = DEFAULT_GAIN,
-    field: str = "theta",
+    field: str = "psi",
     slopes: str = "backward",
     bounds: Bounds = (-5.0, 5.0),
     start: str | tuple[float, ...] = "uniform",
@@ -139,9 +153,12 @@ def picsgld(
     estimator: Estimator | None = None,
     box: Box = None,
 ) -> Sampler:
-    """`icsgld` with RMSprop's preconditioner."""
+    """`icsgld` with RMSprop's preconditioner.
+
+    Promises what `icsgld` does from the iteration `freeze_after` on; while the preconditioner adapts, it is biased as `psgld` is.
+    """
     coupling = _contour(partition, zeta, gain, field, True, slopes, bounds, start, warm_up, weighing)
-    kernel = PSGLD(decay, regulariser, gradient_scale)
+    kernel = PSGLD(decay, regulariser, gradient_scale, freeze_after=freeze_after)
     return _sampler("picsgld", kernel, step_size, temperature, estimator, coupling, box)
 
 
@@ -161,7 +178,9 @@ def awsgld(
 ) -> Sampler:
     """Adaptively weighted SGLD: the weights are running sums, so that gradients grow while energies are high.
 
-    The multiplier is not bounded, its growth is the speed-up; bound the displacement instead.
+    The multiplier is not bounded, its growth is the speed-up; bound the displacement instead. Made to find low energies: promises
+    that some chain comes close to the lowest energy it can reach. Weighted draws follow exp(-U / T) only at steps so small that the
+    largest multiplier times the step size stays small.
     """
     coupling = _contour(partition, zeta, gain, "cumulative", False, "backward", None, start, warm_up, weighing)
     kernel = limited(SGLD(), max_displacement)
@@ -179,9 +198,10 @@ def _contour(
     start: str | tuple[float, ...],
     warm_up: int,
     weighing: Regularised | None,
+    perturbation: float = 0.0,
 ) -> Contour:
-    bins = as_partition(partition)
-    return Contour(bins, zeta, gain, field, is_shared, slopes, bounds, start, False, warm_up, weighing=weighing)
+    bins, options = as_partition(partition), {"weighing": weighing, "perturbation": perturbation}
+    return Contour(bins, zeta, gain, field, is_shared, slopes, bounds, start, False, warm_up, **options)
 
 
 def _sampler(
@@ -193,4 +213,6 @@ def _sampler(
     coupling: Contour,
     box: Box,
 ) -> Sampler:
+    # Weights divide by it; a schedule may be zero for a while, as when a cycle explores.
+    check_schedule("temperature", temperature, allow_zero=callable(temperature))
     return Sampler(within(kernel, box), step_size, temperature, estimator or Plain(), coupling, name=name)

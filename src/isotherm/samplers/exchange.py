@@ -1,13 +1,15 @@
-"""Samplers of replicas that exchange rungs."""
+"""Samplers of replicas that exchange rungs by corrected swaps."""
+
+import dataclasses
+from typing import TypedDict, Unpack
 
 import numpy as np
 
-from isotherm.errors import check_integer, refuse
+from isotherm.errors import check_options, refuse
 from isotherm.estimators import ControlVariate, Estimator, Plain
 from isotherm.exchange import (
     Adjacent,
     Corrected,
-    Deterministic,
     DeterministicEvenOdd,
     EquiAcceptance,
     Exchange,
@@ -15,10 +17,44 @@ from isotherm.exchange import (
     geometric_ladder,
 )
 from isotherm.exchange.schemes import Scheme
-from isotherm.kernels import PSGLD, SGHMC, SGLD, Kernel, within
+from isotherm.kernels import SGHMC, SGLD, Kernel, within
 from isotherm.samplers.independent import Box
 from isotherm.sampling.sampler import Sampler
-from isotherm.schedules import CollectionWindow, CyclicalCosine, CyclicalTemperature, PolynomialGain, Schedule
+from isotherm.schedules import (
+    CollectionWindow,
+    CyclicalCosine,
+    CyclicalTemperature,
+    Scaled,
+    Schedule,
+    check_schedule,
+)
+
+
+class ExchangeOptions(TypedDict, total=False):
+    """Options that all samplers with corrected swaps take.
+
+    Attributes:
+        scheme: which pairs may swap; by default the one pair in every iteration, or deterministic even-odd pairs.
+        intensity: the probability that an iteration tries to swap at all; 1.
+        cooling: iterations for which a pair rests after a swap; 0.
+        gate_log_correction: what makes up for part of the bias of a window's gate; 0. See `exchange.DeterministicEvenOdd`.
+        fresh_energies: whether each pair gets energies of its own on further batches; False. Needed by sequential schemes.
+        adaptation: `exchange.EquiAcceptance(target, gain, of="temperature")` moves the inner temperatures; None.
+        step_factor: a function of the iteration that multiplies the step sizes of all rungs, such as `Annealed(1.0, 1.02, 196)`; 1.
+        temperature_factor: likewise for the temperatures; 1. `schedules.Following(F, factor)` is the correction factor that keeps
+            F times the temperature constant.
+        box: (low, high), out of which moves are rejected; None.
+    """
+
+    scheme: Scheme
+    intensity: float
+    cooling: int
+    gate_log_correction: float
+    fresh_energies: bool
+    adaptation: EquiAcceptance | None
+    step_factor: Schedule
+    temperature_factor: Schedule
+    box: Box
 
 
 def naive_resgld(
@@ -26,12 +62,15 @@ def naive_resgld(
     *,
     temperatures: tuple[float, ...] = (1.0, 10.0),
     num_replicas: int | None = None,
-    scheme: Scheme | None = None,
-    box: Box = None,
+    **options: Unpack[ExchangeOptions],
 ) -> Sampler:
-    """Replica exchange SGLD without correction: right for exact energies, biased for noisy ones."""
-    rule = Corrected(np.inf)
-    return _exchange("naive_resgld", SGLD(), Plain(), step_size, temperatures, num_replicas, scheme, rule, box)
+    """Replica exchange SGLD without correction.
+
+    Promises exp(-U / T) on the target rung, up to O(step size), for exact energies; biased for noisy ones. Options:
+    `ExchangeOptions`.
+    """
+    ladder = _ladder(step_size, temperatures, num_replicas)
+    return _exchange("naive_resgld", SGLD(), Plain(), ladder, Corrected(np.inf), options)
 
 
 def resgld(
@@ -43,12 +82,16 @@ def resgld(
     measure_every: int = 100,
     num_measured: int = 10,
     energy_batch: str = "shared",
-    scheme: Scheme | None = None,
-    box: Box = None,
+    **options: Unpack[ExchangeOptions],
 ) -> Sampler:
-    """Replica exchange SGLD with corrected swaps."""
+    """Replica exchange SGLD with corrected swaps.
+
+    Promises exp(-U / T) on the target rung, up to O(step size), for exact energies, and with F = 1 for noisy ones whose noise is
+    Gaussian. Options: `ExchangeOptions`.
+    """
     rule = Corrected(correction_factor, measure_every, num_measured)
-    return _exchange("resgld", SGLD(), Plain(energy_batch), step_size, temperatures, num_replicas, scheme, rule, box)
+    ladder = _ladder(step_size, temperatures, num_replicas)
+    return _exchange("resgld", SGLD(), Plain(energy_batch), ladder, rule, options)
 
 
 def resghmc(
@@ -63,13 +106,12 @@ def resghmc(
     smoothing: float | None = 0.3,
     jump: float = 1.0,
     energy_batch: str = "shared",
-    scheme: Scheme | None = None,
-    box: Box = None,
+    **options: Unpack[ExchangeOptions],
 ) -> Sampler:
-    """Replica exchange SGHMC with corrected swaps."""
+    """Replica exchange SGHMC with corrected swaps: `resgld` with momentum, and with the same promise and options."""
     rule = Corrected(correction_factor, measure_every, num_measured, smoothing, jump)
-    kernel, estimator = SGHMC(friction), Plain(energy_batch)
-    return _exchange("resghmc", kernel, estimator, step_size, temperatures, num_replicas, scheme, rule, box)
+    ladder = _ladder(step_size, temperatures, num_replicas)
+    return _exchange("resghmc", SGHMC(friction), Plain(energy_batch), ladder, rule, options)
 
 
 def vr_resgld(
@@ -82,13 +124,15 @@ def vr_resgld(
     correction_factor: Schedule = 1.0,
     num_measured: int = 10,
     smoothing: float | None = 0.3,
-    scheme: Scheme | None = None,
-    box: Box = None,
+    **options: Unpack[ExchangeOptions],
 ) -> Sampler:
-    """Replica exchange SGLD whose swaps read energies with a control variate; variances are measured at its greatest age."""
+    """Replica exchange SGLD whose swaps read energies with a control variate; variances are measured at its greatest age.
+
+    Promises and takes what `resgld` does. Options: `ExchangeOptions`.
+    """
     rule = Corrected(correction_factor, refresh_every, num_measured, smoothing)
-    estimator = ControlVariate(refresh_every, is_adaptive)
-    return _exchange("vr_resgld", SGLD(), estimator, step_size, temperatures, num_replicas, scheme, rule, box)
+    ladder = _ladder(step_size, temperatures, num_replicas)
+    return _exchange("vr_resgld", SGLD(), ControlVariate(refresh_every, is_adaptive), ladder, rule, options)
 
 
 def vr_resghmc(
@@ -102,14 +146,12 @@ def vr_resghmc(
     correction_factor: Schedule = 1.0,
     num_measured: int = 10,
     smoothing: float | None = 0.3,
-    scheme: Scheme | None = None,
-    box: Box = None,
+    **options: Unpack[ExchangeOptions],
 ) -> Sampler:
-    """Replica exchange SGHMC whose swaps read energies with a control variate."""
+    """Replica exchange SGHMC whose swaps read energies with a control variate: `vr_resgld` with momentum."""
     rule = Corrected(correction_factor, refresh_every, num_measured, smoothing)
-    estimator = ControlVariate(refresh_every, is_adaptive)
-    kernel = SGHMC(friction)
-    return _exchange("vr_resghmc", kernel, estimator, step_size, temperatures, num_replicas, scheme, rule, box)
+    ladder = _ladder(step_size, temperatures, num_replicas)
+    return _exchange("vr_resghmc", SGHMC(friction), ControlVariate(refresh_every, is_adaptive), ladder, rule, options)
 
 
 def cvr_resghmc(
@@ -119,148 +161,70 @@ def cvr_resghmc(
     temperatures: tuple[float, ...] = (1.0, 5.0),
     step_ratio: float = 1.5,
     sampling_from: float = 0.7,
+    hold_from: float = 1.0,
+    floor: float = 0.0,
     friction: float = 0.1,
     refresh_every: int = 392,
     is_adaptive: bool = True,
     correction_factor: Schedule = 1.0,
-    box: Box = None,
+    num_measured: int = 10,
+    smoothing: float | None = 0.3,
+    **options: Unpack[ExchangeOptions],
 ) -> Sampler:
     """`vr_resghmc` with cyclical step sizes and temperatures; draws are collected late in a cycle.
 
-    While a cycle explores there is no noise, and the deterministic limit of the rule is off: nothing swaps.
+    While a cycle explores there is no noise, and the deterministic limit of the rule is off: nothing swaps. Promises the law within
+    a mode, as `cycsgld` does; masses of modes are those of the cycles. Options: `ExchangeOptions`, without the two factors.
     """
+    for name in ("step_factor", "temperature_factor"):
+        if name in options:
+            refuse(name, "left out", repr(options.get(name)), "The cyclical schedules are those of this sampler.")
     steps = tuple(step_size * step_ratio**rung for rung in range(len(temperatures)))
-    coupling = Exchange(
-        Ladder(steps, temperatures), _scheme(None, len(temperatures)), Corrected(correction_factor, refresh_every)
-    )
-    return Sampler(
-        within(SGHMC(friction), box),
-        CyclicalCosine(step_size, cycle_length),
-        CyclicalTemperature(temperatures[0], cycle_length, sampling_from),
-        ControlVariate(refresh_every, is_adaptive),
-        coupling,
-        CollectionWindow(cycle_length, sampling_from),
-        "cvr_resghmc",
+    rule = Corrected(correction_factor, refresh_every, num_measured, smoothing)
+    estimator = ControlVariate(refresh_every, is_adaptive)
+    sampler = _exchange("cvr_resghmc", SGHMC(friction), estimator, Ladder(steps, tuple(temperatures)), rule, options)
+    return dataclasses.replace(
+        sampler,
+        step_size=CyclicalCosine(step_size, cycle_length, hold_from, floor),
+        temperature=CyclicalTemperature(temperatures[0], cycle_length, sampling_from),
+        window=CollectionWindow(cycle_length, sampling_from),
     )
 
 
-def deo_sgd(
-    step_size: tuple[float, float],
-    *,
-    num_replicas: int = 16,
-    temperature: Schedule = 1.0,
-    target: float = 0.4,
-    buffer: float = 0.0,
-    gain: Schedule | None = None,
-    buffer_gain: float = 1.0,
-    window: int | str = 1,
-    is_exact: bool = False,
-    box: Box = None,
-) -> Sampler:
-    """SGLD at the target and SGD on the rungs above, with deterministic even-odd swaps; ladder and buffer adapt."""
-    scheme = DeterministicEvenOdd(window, 1.0 - target, is_exact)
-    return _deo("deo_sgd", SGLD(), step_size, num_replicas, temperature, target, buffer, gain, buffer_gain, scheme, box)
-
-
-def deo_star_sgd(
-    step_size: tuple[float, float],
-    *,
-    num_replicas: int = 16,
-    temperature: Schedule = 1.0,
-    target: float = 0.4,
-    buffer: float = 0.0,
-    gain: Schedule | None = None,
-    buffer_gain: float = 1.0,
-    window: int | str = "optimal",
-    is_exact: bool = False,
-    box: Box = None,
-) -> Sampler:
-    """`deo_sgd` with the optimal window."""
-    scheme = DeterministicEvenOdd(window, 1.0 - target, is_exact)
-    return _deo(
-        "deo_star_sgd", SGLD(), step_size, num_replicas, temperature, target, buffer, gain, buffer_gain, scheme, box
-    )
-
-
-def deo_star_psgd(
-    step_size: tuple[float, float],
-    *,
-    num_replicas: int = 16,
-    temperature: Schedule = 1.0,
-    target: float = 0.4,
-    buffer: float = 0.0,
-    gain: Schedule | None = None,
-    buffer_gain: float = 1.0,
-    window: int | str = "optimal",
-    is_exact: bool = False,
-    decay: float = 0.99,
-    regulariser: float = 1e-3,
-    gradient_scale: float = 1.0,
-    box: Box = None,
-) -> Sampler:
-    """`deo_star_sgd` with RMSprop's preconditioner on every rung."""
-    kernel, scheme = PSGLD(decay, regulariser, gradient_scale), DeterministicEvenOdd(window, 1.0 - target, is_exact)
-    return _deo(
-        "deo_star_psgd", kernel, step_size, num_replicas, temperature, target, buffer, gain, buffer_gain, scheme, box
-    )
-
-
-def deo_star_msgd(
-    step_size: tuple[float, float],
-    *,
-    num_replicas: int = 16,
-    temperature: Schedule = 1.0,
-    target: float = 0.4,
-    buffer: float = 0.0,
-    gain: Schedule | None = None,
-    buffer_gain: float = 1.0,
-    window: int | str = "optimal",
-    is_exact: bool = False,
-    friction: float = 0.1,
-    box: Box = None,
-) -> Sampler:
-    """`deo_star_sgd` with momentum on every rung; a replica that changes rungs starts from rest."""
-    kernel, scheme = SGHMC(friction), DeterministicEvenOdd(window, 1.0 - target, is_exact)
-    return _deo(
-        "deo_star_msgd", kernel, step_size, num_replicas, temperature, target, buffer, gain, buffer_gain, scheme, box
-    )
+def _ladder(step_size: float | tuple[float, ...], temperatures: tuple[float, ...], num_replicas: int | None) -> Ladder:
+    """Temperatures and step sizes are given for every rung, or as ends of a geometric ladder of `num_replicas`."""
+    steps = tuple(step_size) if isinstance(step_size, (tuple, list)) else (step_size,) * len(temperatures)
+    ends = tuple(temperatures)
+    if num_replicas is None:
+        return Ladder(steps, ends)
+    if len(ends) != 2 or len(steps) != 2:
+        refuse("temperatures", "(first, last) with `num_replicas`", repr(temperatures), "Give the ends of the ladder.")
+    return geometric_ladder(num_replicas, (steps[0], steps[1]), (ends[0], ends[1]))
 
 
 def _exchange(
-    name: str,
-    kernel: Kernel,
-    estimator: Estimator,
-    step_size: float | tuple[float, ...],
-    temperatures: tuple[float, ...],
-    num_replicas: int | None,
-    scheme: Scheme | None,
-    rule: Corrected,
-    box: Box,
+    name: str, kernel: Kernel, estimator: Estimator, ladder: Ladder, rule: Corrected, options: ExchangeOptions
 ) -> Sampler:
-    """Temperatures and step sizes are given for every rung, or as ends of a geometric ladder of `num_replicas`."""
-    steps = tuple(step_size) if isinstance(step_size, (tuple, list)) else (step_size,) * len(temperatures)
-    if num_replicas is None:
-        ladder = Ladder(steps, tuple(temperatures))
-    else:
-        ends = tuple(temperatures)
-        if len(ends) != 2 or len(steps) != 2:
-            refuse(
-                "temperatures", "(first, last) with `num_replicas`", repr(temperatures), "Give the ends of the ladder."
-            )
-        ladder = geometric_ladder(num_replicas, (steps[0], steps[1]), (ends[0], ends[1]))
-    coupling = Exchange(ladder, _scheme(scheme, ladder.num_rungs), rule)
-    first = ladder.step_sizes[0], ladder.temperatures[0]
-    return Sampler(within(kernel, box), *first, estimator=estimator, coupling=coupling, name=name)
+    check_options(name, options, ExchangeOptions.__annotations__)
+    coupling = Exchange(
+        ladder,
+        _scheme(options.get("scheme"), ladder.num_rungs),
+        dataclasses.replace(rule, gate_log_correction=options.get("gate_log_correction", 0.0)),
+        options.get("adaptation"),
+        options.get("intensity", 1.0),
+        options.get("cooling", 0),
+        options.get("fresh_energies", False),
+    )
+    first = (("step_factor", ladder.step_sizes[0]), ("temperature_factor", ladder.temperatures[0]))
+    step_size, temperature = (_scaled(name, value, options.get(name, 1.0)) for name, value in first)
+    kernel = within(kernel, options.get("box"))
+    return Sampler(kernel, step_size, temperature, estimator, coupling, name=name)
 
 
-def _deo(name, kernel, step_size, num_replicas, temperature, target, buffer, gain, buffer_gain, scheme, box) -> Sampler:
-    check_integer("num_replicas", num_replicas, 2, "Replica exchange needs two replicas.")
-    steps = geometric_ladder(num_replicas, step_size, (1.0, 1.0)).step_sizes
-    gain = PolynomialGain() if gain is None else gain
-    ladder = Ladder(steps, (1.0,) + (0.0,) * (num_replicas - 1))
-    rule = Deterministic(buffer, target, gain, buffer_gain)
-    coupling = Exchange(ladder, scheme, rule, EquiAcceptance(target, gain) if num_replicas > 2 else None)
-    return Sampler(within(kernel, box), steps[0], temperature, coupling=coupling, name=name)
+def _scaled(name: str, value: float, factor: Schedule) -> Schedule:
+    """The value of the target rung as a schedule; a number where the factor is one."""
+    check_schedule(name, factor, allow_zero=callable(factor))
+    return Scaled(value, factor) if callable(factor) else value * factor
 
 
 def _scheme(scheme: Scheme | None, num_rungs: int) -> Scheme:

@@ -1,11 +1,13 @@
 """`sample`: the host loop around the compiled program."""
 
+import contextlib
 import pathlib
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -14,7 +16,8 @@ from isotherm.potentials.potential import Potential
 from isotherm.sampling.checkpoints import Checkpoints
 from isotherm.sampling.describe import describe, environment
 from isotherm.sampling.feeding import Feeder, feeder_of
-from isotherm.sampling.harvest import final_statistics, on_host, report_divergence
+from isotherm.sampling.harvest import final_statistics, on_host, refuse_run_without_draws, report_divergence
+from isotherm.sampling.lock import locked
 from isotherm.sampling.pilot import settle
 from isotherm.sampling.program import Carry, Program
 from isotherm.sampling.progress import Progress, Status
@@ -27,6 +30,8 @@ from isotherm.sampling.trees import named_leaves
 
 _SECONDS_PER_BLOCK = 0.5
 _GROWTH_PER_BLOCK = 16
+# Draws at which a scheduled temperature is looked at.
+_MOST_LOOKS = 100_000
 
 
 def identity(position: Any) -> Any:
@@ -103,35 +108,36 @@ def sample(
     sampler.coupling.check(potential)
     sampler.estimator.check(potential)
     times = settings.record_times(sampler)
-    folder = None if out is None else _claim(pathlib.Path(out))
-    seed_key = settings.seed_key()
-    position = start_positions(init, seed_key, num_runs, num_chains, sampler.kernel)
-    sampler = settle(sample, potential, sampler, settings, position)
-    program = build_program(potential, sampler, settings, position, collect, len(times))
-    feeder = feeder_of(potential, program.parts, seed_key, num_runs, num_chains)
-    start_energy = check_start(program, potential, seed_key, feeder.block(0, 1), position)
-    config = configuration(potential, sampler, settings, position, collect, start_energy, source)
-    carry = program.init(position)
-    checkpoints = None
-    if folder is not None:
-        checkpoints = Checkpoints(folder)
-        write_arrays(folder / "start", position)
-        # Written last: a folder with this file can be resumed.
-        write_json(folder / "run.json", {"format": FORMAT, "config": config, "environment": environment()})
-    return drive(
-        program,
-        settings,
-        times,
-        feeder,
-        carry,
-        config,
-        folder,
-        checkpoints,
-        checkpoint_every,
-        progress,
-        throw,
-        callback,
-    )
+    with contextlib.ExitStack() as stack:
+        folder = None if out is None else stack.enter_context(_claimed(pathlib.Path(out)))
+        seed_key = settings.seed_key()
+        position = start_positions(init, seed_key, num_runs, num_chains, sampler.kernel)
+        sampler = settle(sample, potential, sampler, settings, position)
+        program = build_program(potential, sampler, settings, position, collect, len(times))
+        feeder = feeder_of(potential, program.parts, seed_key, num_runs, num_chains)
+        start_energy = check_start(program, potential, seed_key, feeder.block(0, 1), position)
+        config = configuration(potential, sampler, settings, times, position, collect, start_energy, source)
+        carry = program.init(position)
+        checkpoints = None
+        if folder is not None:
+            checkpoints = Checkpoints(folder)
+            write_arrays(folder / "start", position)
+            # Written last: a folder with this file can be resumed.
+            write_json(folder / "run.json", {"format": FORMAT, "config": config, "environment": environment()})
+        return drive(
+            program,
+            settings,
+            times,
+            feeder,
+            carry,
+            config,
+            folder,
+            checkpoints,
+            checkpoint_every,
+            progress,
+            throw,
+            callback,
+        )
 
 
 def drive(
@@ -196,12 +202,17 @@ def drive(
     arrays = sink.read()
     seconds = time.perf_counter() - began
     spent = {"seconds": seconds, "compile_seconds": compile_seconds}
-    run = Run.assemble(arrays, times, final_statistics(program, carry), config, environment(), iteration, **spent)
-    if checkpoints is not None and folder is not None:
+    diverged_at = np.asarray(carry.book.diverged_at)
+    if num_done == 0 or np.all((diverged_at >= 0) & (diverged_at <= times[0])):
+        refuse_run_without_draws(diverged_at)
+    if checkpoints is not None:
         checkpoints.save(iteration, carry, num_done)
         checkpoints.close()
+    carry = _measured_at_the_end(program, seed_key, feeder, carry, iteration)
+    run = Run.assemble(arrays, times, final_statistics(program, carry), config, environment(), iteration, **spent)
+    if folder is not None:
         run.write_summary_files(folder)
-    report_divergence(np.asarray(carry.book.diverged_at), throw)
+    report_divergence(diverged_at, throw)
     return run
 
 
@@ -209,6 +220,7 @@ def configuration(
     potential: Potential,
     sampler: Sampler,
     settings: Settings,
+    times: np.ndarray,
     position: Any,
     collect: Callable[[Any], Any],
     start_energy: float,
@@ -223,37 +235,56 @@ def configuration(
         "position": shapes,
         "collect": getattr(collect, "__qualname__", type(collect).__name__),
         "start_energy": start_energy,
+        "temperature": temperature_of_draws(sampler, times),
+        "is_exact": potential.is_exact,
         "thread_pool_size": thread_pool_size(),
         "source": source,
     }
 
 
-def _claim(folder: pathlib.Path) -> pathlib.Path:
-    """A folder that holds no run. What a start that was cut short left there is cleared."""
-    if (folder / "run.json").exists():
-        remedy = "Choose another folder, or continue this one with `iso.resume` or `isotherm resume`."
-        refuse("out", "a folder without a run", f"{folder}, which holds one", remedy)
-    if folder.exists() and not folder.is_dir():
-        refuse("out", "a folder", f"the file {folder}", "Choose another name.")
-    for name in ("start", "checkpoints", "records"):
-        shutil.rmtree(folder / name, ignore_errors=True)
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+def temperature_of_draws(sampler: Sampler, times: np.ndarray) -> float | None:
+    """The temperature at the iterations that are recorded; None where it is not one and the same."""
+    if not callable(sampler.temperature):
+        return float(sampler.temperature)
+    looked_at = times[np.unique(np.linspace(0, len(times) - 1, _MOST_LOOKS).astype(int))]
+    found = np.unique(np.asarray(jax.vmap(sampler.temperature)(jnp.asarray(looked_at, jnp.int32))))
+    return float(found[0]) if len(found) == 1 else None
+
+
+@contextlib.contextmanager
+def _claimed(folder: pathlib.Path) -> Iterator[pathlib.Path]:
+    """A folder that holds no run, while it is locked. What a start that was cut short left there is cleared."""
+    with locked(folder, "out"):
+        if (folder / "run.json").exists():
+            remedy = "Choose another folder, or continue this one with `iso.resume` or `isotherm resume`."
+            refuse("out", "a folder without a run", f"{folder}, which holds one", remedy)
+        for name in ("start", "checkpoints", "records"):
+            shutil.rmtree(folder / name, ignore_errors=True)
+        yield folder
+
+
+def _measured_at_the_end(program: Program, seed_key: Any, feeder: Feeder, carry: Carry, iteration: int) -> Carry:
+    """The carry after the one measurement of couplings that want no other, for what a run reports."""
+    coupling = program.parts.coupling
+    if coupling.measure_every is not None or coupling.num_measured == 0 or program.parts.potential.is_exact:
+        return carry
+    return program.measure(seed_key, feeder.measured(iteration), carry, jnp.asarray(iteration, jnp.int32))
 
 
 def _periodic_work(program: Program, seed_key: Any, feeder: Feeder, carry: Carry, iteration: int) -> Carry:
-    measure_every, refresh_every = program.parts.coupling.measure_every, program.parts.estimator.refresh_every
-    if measure_every is not None and iteration % measure_every == 0:
+    measure_every, refresh_every = program.parts.measure_every, program.parts.estimator.refresh_every
+    is_first = iteration == 0 and program.parts.coupling.measure_every is not None
+    if is_first or (measure_every is not None and iteration % measure_every == 0):
         carry = program.measure(seed_key, feeder.measured(iteration), carry, jnp.asarray(iteration, jnp.int32))
     if refresh_every is not None and iteration % refresh_every == 0:
-        carry = program.refresh(feeder.block(iteration, iteration + 1), carry)
+        carry = feeder.refreshed(program, carry)
     return carry
 
 
 def _end_of_block(program: Program, settings: Settings, times: np.ndarray, first: int, num_done: int, pace: int) -> int:
     """Where a block that starts at `first` ends: by the clock, at periodic work, or when its buffer is full."""
     ends = [settings.num_steps, first + pace]
-    for every in (program.parts.coupling.measure_every, program.parts.estimator.refresh_every):
+    for every in (program.parts.measure_every, program.parts.estimator.refresh_every):
         if every is not None:
             ends.append((first // every + 1) * every)
     if num_done + program.slots < len(times):

@@ -1,11 +1,14 @@
 """Estimates in the energy: its law, the density of states, normalising constants, and other temperatures."""
 
+import warnings
 from typing import NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 
 from isotherm.errors import check_integer, check_real
-from isotherm.sampling.estimates import normalised_weights
+from isotherm.sampling.estimates import Estimate, effective_sample_size, estimate, normalised_weights
+from isotherm.sampling.standard_errors import is_heavy
 
 
 class Histogram(NamedTuple):
@@ -46,29 +49,38 @@ def log_tilt(energies: np.ndarray, temperature: float, to: float) -> np.ndarray:
     return (1.0 / temperature - 1.0 / to) * np.asarray(energies, np.float64)
 
 
-def log_z_ratio(energies: np.ndarray, log_weights: np.ndarray, temperature: float, to: float) -> float:
-    """Log Z(to) - log Z(temperature), where Z is the integral of exp(-U / T)."""
-    weights = normalised_weights(log_weights)
-    is_used = weights > 0
-    tilt = log_tilt(energies[is_used], temperature, to)
-    highest = tilt.max()
-    return float(highest + np.log(np.sum(weights[is_used] * np.exp(tilt - highest))))
+class OverlapWarning(UserWarning):
+    """Says that a temperature is so far from that of the draws that hardly any of them represent it."""
 
 
-def log_z_ratio_of_bins(theta: np.ndarray, edges: np.ndarray, temperature: float, to: float) -> float:
-    """The same from the masses of energy bins alone, as contour samplers learn them. Energies count as uniform in a bin.
+def log_z_ratio(
+    energies: np.ndarray, log_weights: np.ndarray, temperature: float, to: float, noise: float | None
+) -> Estimate:
+    """Log Z(to) - log Z(temperature), where Z is the integral of exp(-U / T), with its error.
 
-    Args:
-        theta: masses of the bins at `temperature`, shape (m,). The first bin counts as one of the usual width, the top one at its
-            edge.
-        edges: between the bins, shape (m - 1,).
-        temperature: of the masses.
-        to: the other temperature.
+    With a = 1 / temperature - 1 / to it is the logarithm of the mean of exp(a U). Noise of standard deviation s on the energies
+    raises it by a^2 s^2 / 2 if it is Gaussian and the same everywhere, which is taken off where `noise` is known.
     """
-    masses = np.asarray(theta, np.float64) / np.sum(theta)
+    weights = np.asarray(log_weights, np.float64)
+    tilt = np.where(np.isfinite(weights), log_tilt(energies, temperature, to), 0.0)
+    highest = float(tilt.max())
+    found = estimate(jnp.asarray, np.exp(tilt - highest), log_weights)
+    tilted = weights + tilt
+    effective, number = effective_sample_size(tilted), int(np.isfinite(weights).sum())
+    notes = list(found.notes)
+    if to != temperature and (effective < max(0.01 * number, 30.0) or is_heavy(tilted)):
+        notes.append(
+            f"Few draws represent the temperature {to:g}: it is as if there were {effective:.0f} out of {number}. Go there in "
+            "smaller steps, with a run at a temperature between, or flatten further (`zeta`)."
+        )
+        warnings.warn(notes[-1], OverlapWarning, stacklevel=3)
     slope = 1.0 / temperature - 1.0 / to
-    half = 0.5 * (edges[1] - edges[0])
-    spread = np.sinh(slope * half) / (slope * half) if slope else 1.0
-    middles = np.append(edges - half, edges[-1])
-    factors = np.exp(slope * middles) * np.append(np.full(len(edges), spread), 1.0)
-    return float(np.log(np.sum(masses * factors)))
+    if noise is None:
+        notes.append(
+            f"The noise s of the energies is unknown: if they have any, {slope**2 / 2:.3g} s^2 is too much here."
+        )
+    shift = 0.0 if noise is None else 0.5 * (slope * noise) ** 2
+    value = highest + np.log(found.mean) - shift
+    error, spread = found.std_error / found.mean, found.spread / found.mean
+    draws = np.asarray(effective)
+    return Estimate(value, error, draws, spread, found.r_hat, found.degrees, tuple(notes))

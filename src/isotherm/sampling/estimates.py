@@ -1,5 +1,6 @@
 """Estimates from weighted draws. Every one honours the weights, and none needs all draws in memory at once."""
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -7,7 +8,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from isotherm.errors import check_integer, refuse
+from isotherm.errors import check_integer, check_real, refuse
+from isotherm.sampling.standard_errors import (
+    Stretches,
+    errors_of,
+    half_width,
+    num_stretches,
+    why_unknown,
+)
 
 _PIECE_BYTES = 64 << 20
 
@@ -27,13 +35,16 @@ def effective_sample_size(log_weights: np.ndarray) -> float:
     return float(1.0 / np.sum(normalised_weights(log_weights) ** 2))
 
 
-def pieces(draws: Any, weights: np.ndarray) -> Iterator[tuple[Any, np.ndarray]]:
-    """Draws and weights, flattened over runs and chains, in pieces along the draws that fit in memory."""
+def pieces(
+    draws: Any, weights: np.ndarray, first: int = 0, last: int | None = None
+) -> Iterator[tuple[Any, np.ndarray]]:
+    """The draws first, ..., last - 1 and their weights, flattened over runs and chains, in pieces that fit in memory."""
+    end = weights.shape[2] if last is None else last
     leaves = jax.tree.leaves(draws)
     row = sum(leaf.size // max(leaf.shape[2], 1) * leaf.dtype.itemsize for leaf in leaves)
     length = max(1, _PIECE_BYTES // max(row, 1))
-    for start in range(0, weights.shape[2], length):
-        span = slice(start, start + length)
+    for start in range(first, end, length):
+        span = slice(start, min(start + length, end))
         piece = jax.tree.map(lambda leaf: _flat(np.asarray(leaf[:, :, span])), draws)  # noqa: B023
         yield piece, _flat(weights[:, :, span])
 
@@ -52,61 +63,80 @@ def expectation(function: Callable[[Any], Any], draws: Any, log_weights: np.ndar
 
 
 class Estimate(NamedTuple):
-    """A weighted mean with its standard error.
+    """A weighted mean with its error. Leaves have the shapes of the function's values.
 
     Attributes:
         mean: the weighted mean of a function over draws.
-        std_error: by the jackknife over stretches of draws, so that autocorrelation and the weights' noise are in it.
+        std_error: of the mean, with autocorrelation and the noise of the weights in it; NaN where it is unknown.
         effective_draws: how many independent draws of equal weight would have that error.
+        spread: the standard deviation of the function under the weights.
+        r_hat: how far halves of chains disagree, each counting with its weight: 1 if they agree; see `standard_errors`.
+        degrees: of freedom of the error, for intervals.
+        notes: why an error is unknown, and whether chains disagree; nothing where all is well.
     """
 
     mean: Any
     std_error: Any
     effective_draws: Any
+    spread: Any
+    r_hat: Any
+    degrees: Any
+    notes: tuple[str, ...]
+
+    def interval(self, level: float = 0.95) -> tuple[Any, Any]:
+        """The ends of an interval that holds the true mean with probability `level`; NaN where the error is unknown."""
+        check_real("level", level, "Give a probability, such as 0.95.", above=0.0, below=1.0)
+        half = jax.tree.map(lambda error, degrees: half_width(error, degrees, level), self.std_error, self.degrees)
+        return jax.tree.map(np.subtract, self.mean, half), jax.tree.map(np.add, self.mean, half)
 
 
-def estimate(function: Callable[[Any], Any], draws: Any, log_weights: np.ndarray, num_blocks: int = 20) -> Estimate:
-    """The weighted mean of `function`, with the error that its stretches of draws show.
-
-    Every chain is cut into stretches, at least `num_blocks` in all; leaving one out at a time shows how far the mean varies.
-    """
-    runs, chains, number = log_weights.shape
-    per_chain = min(max(2, -(-num_blocks // (runs * chains))), number)
-    weights = normalised_weights(log_weights)
+def estimate(function: Callable[[Any], Any], draws: Any, log_weights: np.ndarray) -> Estimate:
+    """The weighted mean of `function` with its standard error; see `isotherm.sampling.standard_errors`."""
     each = jax.jit(jax.vmap(lambda x: jax.tree.map(lambda leaf: jnp.asarray(leaf, float), function(x))))
-    masses, firsts, seconds = [], [], []
     shapes: Any = None
-    for span in np.array_split(np.arange(number), per_chain):
-        part = slice(int(span[0]), int(span[-1]) + 1)
-        values = each(jax.tree.map(lambda leaf: _flat(np.asarray(leaf[:, :, part])), draws))  # noqa: B023
-        mass = weights[:, :, part].reshape(runs * chains, -1)
 
-        def moment(leaf, power, mass=mass):
-            leaf = np.nan_to_num(np.asarray(leaf, np.float64)).reshape(*mass.shape, -1)
-            return np.einsum("bn,bnk->bk", mass, leaf**power).reshape(len(mass), *np.shape(leaf)[2:])
+    def rows(piece):
+        nonlocal shapes
+        values = each(piece)
+        shapes = jax.tree.map(lambda leaf: np.zeros(leaf.shape[1:]), values)
+        leaves = [np.asarray(leaf, np.float64).reshape(len(leaf), -1) for leaf in jax.tree.leaves(values)]
+        return np.concatenate(leaves, axis=1)
 
-        masses.append(mass.sum(axis=1))
-        firsts.append(jax.tree.map(lambda leaf: moment(leaf, 1), values))
-        seconds.append(jax.tree.map(lambda leaf: moment(leaf, 2), values))
-        shapes = jax.tree.map(lambda leaf: np.shape(leaf)[1:], values)
-    mass = np.concatenate(masses)
+    stretches = sum_stretches(rows, draws, normalised_weights(log_weights))
+    errors = errors_of(stretches, log_weights)
+    structure = jax.tree.structure(shapes)
+    ends = np.cumsum([leaf.size for leaf in jax.tree.leaves(shapes)])[:-1]
 
-    def finish(shape, *parts):
-        half = len(parts) // 2
-        first, second = np.concatenate(parts[:half]), np.concatenate(parts[half:])
-        mean = first.sum(axis=0) / mass.sum()
-        others = (first.sum(axis=0) - first) / (mass.sum() - mass)[:, None]
-        count = len(mass)
-        error = np.sqrt((count - 1) / count * np.sum((others - others.mean(axis=0)) ** 2, axis=0))
-        spread = np.maximum(second.sum(axis=0) / mass.sum() - mean**2, 0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            draws = np.where(error > 0, spread / error**2, np.inf)
-        return tuple(array.reshape(shape) for array in (mean, error, draws))
+    def as_tree(flat):
+        parts = zip(np.split(flat, ends), jax.tree.leaves(shapes), strict=True)
+        return jax.tree.unflatten(structure, [part.reshape(like.shape) for part, like in parts])
 
-    is_shape = lambda leaf: isinstance(leaf, tuple) and all(isinstance(n, int) for n in leaf)  # noqa: E731
-    found = jax.tree.map(finish, shapes, *firsts, *seconds, is_leaf=is_shape)
-    is_found = lambda leaf: isinstance(leaf, tuple) and len(leaf) == 3 and isinstance(leaf[0], np.ndarray)  # noqa: E731
-    return Estimate(*(jax.tree.map(lambda leaf, i=i: leaf[i], found, is_leaf=is_found) for i in range(3)))
+    return Estimate(
+        mean=as_tree(errors.mean),
+        std_error=as_tree(errors.std_error),
+        effective_draws=as_tree(errors.effective_draws),
+        spread=as_tree(errors.spread),
+        r_hat=as_tree(errors.r_hat),
+        degrees=as_tree(errors.degrees),
+        notes=why_unknown(errors, log_weights),
+    )
+
+
+def sum_stretches(rows: Callable[[Any], np.ndarray], draws: Any, weights: np.ndarray) -> Stretches:
+    """Sums over stretches of every chain of all runs; `rows` maps flat draws to values of shape (draws, K)."""
+    runs, chains, number = weights.shape
+    sums = []
+    for span in np.array_split(np.arange(number), num_stretches(runs * chains, number)):
+        parts = []
+        for piece, mass in pieces(draws, weights, int(span[0]), int(span[-1]) + 1):
+            mass = mass.reshape(runs * chains, -1)
+            values = rows(piece).reshape(*mass.shape, -1)
+            # A draw without weight may hold anything, such as the NaN of a chain that diverged.
+            values = np.where(mass[..., None] > 0, values, 0.0)
+            moments = (np.einsum("cn,cnk->ck", mass, values**power) for power in (1, 2))
+            parts.append((mass.sum(axis=1), *moments))
+        sums.append([sum(part) for part in zip(*parts, strict=True)])
+    return Stretches(*(np.stack(part, axis=1) for part in zip(*sums, strict=True)))
 
 
 def systematic_indices(weights: np.ndarray, num: int, seed: int) -> np.ndarray:
@@ -155,4 +185,4 @@ def mode_masses(modes: Any, draws: Any, log_weights: np.ndarray, num_modes: int 
 
 
 def _flat(array: np.ndarray) -> np.ndarray:
-    return array.reshape(-1, *array.shape[3:])
+    return array.reshape(math.prod(array.shape[:3]), *array.shape[3:])

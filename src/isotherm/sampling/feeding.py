@@ -52,6 +52,10 @@ class Feeder:
         """What the program needs for the measurements at `iteration`."""
         return self._feed
 
+    def refreshed(self, program: Any, carry: Any) -> Any:
+        """The carry after the periodic work of the estimator, which sees all data."""
+        return program.refresh(self._feed, carry)
+
 
 class StreamFeeder(Feeder):
     """Gathers batches on the host, from arrays that may be mapped from a disk, one block ahead of the program."""
@@ -69,6 +73,8 @@ class StreamFeeder(Feeder):
         self.longest = int(np.clip(_STREAM_BYTES // (2 * lanes * potential.batch_size * row), 1, 1024))
         self._places = _places(potential, keys(Purpose.BATCH), parts.num_batches, self.longest)
         self._places_measured = _places(potential, keys(Purpose.MEASURE_BATCH), parts.coupling.num_measured, 1)
+        self._num_pieces = -(-potential.num_data // potential.batch_size)
+        self._num_regressed = parts.estimator.num_regressed
         self._worker = concurrent.futures.ThreadPoolExecutor(1, "isotherm-feed")
         self._blocks: dict[int, concurrent.futures.Future[Stream]] = {}
 
@@ -83,9 +89,32 @@ class StreamFeeder(Feeder):
     def measured(self, iteration: int) -> Stream:
         return self._gather(self._places_measured, iteration)
 
+    def refreshed(self, program: Any, carry: Any) -> Any:
+        """As with the data on the device, whose pieces travel here one after another."""
+        sums = jnp.zeros_like(carry.book.best_energy), jnp.zeros_like(carry.book.best_energy)
+        for first in range(0, self._num_pieces, self.longest or 1):
+            count = min(self.longest or 1, self._num_pieces - first)
+            sums = program.add_pieces(self._pieces(first), jnp.asarray(count, jnp.int32), carry, sums)
+        return program.refresh(self._numbered(), carry, sums[0] + sums[1])
+
+    def _pieces(self, first: int) -> Stream:
+        """Consecutive rows in pieces of the batch size; past the last row they begin again, with weight zero."""
+        size, num_data = self._potential.batch_size, self._potential.num_data
+        rows = (first * size + np.arange((self.longest or 1) * size)).reshape(-1, size)
+        return self._stream(first, rows % num_data, jnp.asarray((rows < num_data).astype(np.float32)))
+
+    def _numbered(self) -> Stream:
+        """The batches from which an estimator learns, which are the same for all chains and times."""
+        key, num_data = jnp.zeros(2, jnp.uint32), jnp.asarray(self._potential.num_data)
+        numbers = jnp.arange(max(self._num_regressed, 1))
+        places, weights = jax.vmap(lambda number: self._potential.places(key, number, num_data))(numbers)
+        return self._stream(0, np.asarray(places), weights)
+
     def _gather(self, places_from: Callable[[Array], tuple[Array, Array]], first: int) -> Stream:
         places, weights = places_from(jnp.asarray(first, jnp.int32))
-        rows = np.asarray(places)
+        return self._stream(first, np.asarray(places), weights)
+
+    def _stream(self, first: int, rows: np.ndarray, weights: Array) -> Stream:
         examples = jax.tree.map(lambda leaf: jax.device_put(leaf[rows]), self._potential.data)
         return Stream(jnp.asarray(first, jnp.int32), examples, weights, jnp.asarray(self._potential.num_data))
 

@@ -2,16 +2,20 @@
 
 import functools
 import warnings
-from typing import Any
+from typing import Any, NoReturn
 
 import jax
 import numpy as np
 
-from isotherm.errors import DivergenceError, DivergenceWarning
+from isotherm.errors import DivergenceError, DivergenceWarning, refuse
 from isotherm.sampling.program import Carry, Program
 from isotherm.sampling.trace import Records
 
 _SMALL_BYTES = 8_000_000
+_REMEDY = (
+    "Lower `step_size`. If the energy itself is not finite in places (a wall, a logarithm of a negative number), no step is small "
+    "enough: keep chains away with `box=(low, high)`, or give the energy a finite value there."
+)
 
 
 def on_host(records: Records, count: int, is_stack: bool) -> dict[str, Any]:
@@ -62,6 +66,16 @@ def final_statistics(program: Program, carry: Carry) -> dict[str, Any]:
     return {name: jax.tree.map(np.array, value) for name, value in every.items() if jax.tree.leaves(value)}
 
 
+def refuse_run_without_draws(diverged_at: np.ndarray) -> NoReturn:
+    """Say why a run ended before its first draw: its chains diverged, or its callback stopped it."""
+    if np.all(diverged_at >= 0):
+        first = int(diverged_at.max())
+        raise DivergenceError(
+            f"Every chain diverged (energy not finite) before the first draw, the last one at iteration {first}. {_REMEDY}"
+        )
+    refuse("callback", "such that the run goes on to its first draw", "a stop before it", "Lower `burn_in`.")
+
+
 def report_divergence(diverged_at: np.ndarray, throw: bool) -> None:
     """Warn of chains that diverged, or raise."""
     if np.all(diverged_at < 0):
@@ -71,7 +85,7 @@ def report_divergence(diverged_at: np.ndarray, throw: bool) -> None:
     more = f" and {len(places) - 5} more" if len(places) > 5 else ""
     message = (
         f"{len(places)} of {diverged_at.size} chains diverged (energy not finite): {', '.join(named)}{more}. "
-        "Their later draws have weight zero. Lower `step_size`, or keep chains in a box with `box=(low, high)`."
+        f"Their later draws have weight zero. {_REMEDY}"
     )
     if throw:
         raise DivergenceError(message)

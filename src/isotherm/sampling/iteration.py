@@ -29,6 +29,11 @@ class Parts(NamedTuple):
         """Independent batches of an iteration: those of the estimator, then those of the coupling's fresh energies."""
         return self.estimator.num_batches + self.coupling.num_fresh
 
+    @property
+    def measure_every(self) -> int | None:
+        """Iterations between two measurements; None where energies are exact, of which the first measurement says all."""
+        return None if self.potential.is_exact else self.coupling.measure_every
+
 
 class State(NamedTuple):
     """The state of one run. Every leaf but those of `coupling` has a leading axis of chains."""
@@ -98,6 +103,7 @@ def iterate(parts: Parts, state: State, inputs: Inputs, iteration: Array) -> tup
     coupling, move = parts.coupling.update(state.coupling, inputs.coupling, readings)
 
     def advance(kernel, gradient, noise, move, curvature):
+        move = move._replace(iteration=iteration)
         gradient = multiplied(parts, kernel.position, gradient, move.multiplier)
         return parts.kernel.step(kernel, gradient, noise, move, curvature)
 

@@ -3,13 +3,17 @@
 What a coupling measures is measured against the old state of the estimator, before it is refreshed.
 """
 
+import functools
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
+from isotherm.potentials.batches import Batch
+from isotherm.potentials.sums import compensated
 from isotherm.randomness import Purpose, chain_keys, run_keys
+from isotherm.sampling.feeding import Stream
 from isotherm.sampling.iteration import Parts, State, over_chains, read
 from isotherm.sampling.streams import batches_of, draw_potential_noises
 
@@ -51,14 +55,45 @@ def measure(parts: Parts, seed_key: Array, feed: Any, state: State, iteration: A
     return state._replace(coupling=jax.vmap(of_run)(state, batches, this_iteration))
 
 
-def refresh(parts: Parts, feed: Any, state: State) -> State:
-    """The runs after the periodic work of the estimator."""
+def refresh(parts: Parts, feed: Any, state: State, energies: Array | None = None) -> State:
+    """The runs after the periodic work of the estimator; energies of all data, without the prior's, are given or found."""
+    batch_of = functools.partial(_numbered_batch, parts, feed)
 
-    def of_chain(estimator, position, model_state):
-        return parts.estimator.refresh(parts.potential, estimator, position, model_state, feed)
+    def of_chain(estimator, position, model_state, energy):
+        if energy is None:
+            full_energy = parts.potential.full_energy(position, model_state, feed)
+        else:
+            full_energy = parts.potential.prior_energy(position).astype(energy.dtype) + energy
+        return parts.estimator.refresh(parts.potential, estimator, position, model_state, full_energy, batch_of)
 
     def of_run(*chains):
         return over_chains(parts.chain_mode, of_chain, *chains)
 
-    chains = (state.estimator, state.position, state.model_state)
+    chains = (state.estimator, state.position, state.model_state, energies)
     return state._replace(estimator=over_chains(parts.chain_mode, of_run, *chains))
+
+
+def add_pieces(parts: Parts, pieces: Stream, count: Array, state: State, sums: tuple[Array, Array]) -> tuple[Any, ...]:
+    """Sums of energies over pieces of the data, each of shape (R, P), after the first `count` pieces of a stream were added."""
+
+    def add(number, sums):
+        examples, weights = jax.tree.map(lambda leaf: leaf[number], (pieces.examples, pieces.weights))
+        batch = Batch(examples, weights, pieces.num_data)
+
+        def of_chain(position, model_state):
+            return parts.potential.piece_energy(position, model_state, batch, pieces.first + number)
+
+        of_run = lambda *chains: over_chains(parts.chain_mode, of_chain, *chains)  # noqa: E731
+        energies = over_chains(parts.chain_mode, of_run, state.position, state.model_state)
+        return compensated(sums[0], sums[1], energies.astype(sums[0].dtype))
+
+    return lax.fori_loop(0, count, add, sums)
+
+
+def _numbered_batch(parts: Parts, feed: Any, number: Array) -> Any:
+    """One of the batches that are the same for all chains and times."""
+    key = jnp.zeros(2, jnp.uint32)
+    if not isinstance(feed, Stream):
+        return parts.potential.batch(key, number, feed)
+    examples, weights = jax.tree.map(lambda leaf: leaf[number], (feed.examples, feed.weights))
+    return parts.potential.augmented(key, number, Batch(examples, weights, feed.num_data))

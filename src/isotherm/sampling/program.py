@@ -25,7 +25,7 @@ from isotherm.sampling.iteration import (
     next_upkeep,
     over_chains,
 )
-from isotherm.sampling.periodic import measure, refresh
+from isotherm.sampling.periodic import add_pieces, measure, refresh
 from isotherm.sampling.streams import draw_batches, draw_noise, open_streams
 from isotherm.sampling.trace import (
     Book,
@@ -120,12 +120,14 @@ class Program:
 
     @functools.cached_property
     def refresh(self) -> Callable[..., Carry]:
-        """`refresh(feed, carry)`: periodic work of the estimator."""
+        """`refresh(feed, carry, energies)`: periodic work of the estimator, which has all data or their energies."""
+        work = lambda feed, carry, energies=None: refresh(self.parts, feed, carry.state, energies)  # noqa: E731
+        return jax.jit(lambda feed, carry, *given: carry._replace(state=work(feed, carry, *given)), donate_argnums=(1,))
 
-        def refreshed(feed, carry):
-            return carry._replace(state=refresh(self.parts, feed, carry.state))
-
-        return jax.jit(refreshed, donate_argnums=(1,))
+    @functools.cached_property
+    def add_pieces(self) -> Callable[..., Any]:
+        """`add_pieces(stream, count, carry, sums)`: sums of energies after pieces of the data were added."""
+        return jax.jit(lambda stream, count, carry, sums: add_pieces(self.parts, stream, count, carry.state, sums))
 
     def _advance(self, seed_key, feed, carry, records, times, target, first, last):
         keys = open_streams(seed_key, self.num_runs, self.num_chains)

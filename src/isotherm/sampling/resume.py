@@ -14,6 +14,7 @@ from isotherm.potentials.potential import Potential
 from isotherm.sampling.checkpoints import Checkpoints
 from isotherm.sampling.driver import configuration, drive, identity, sample
 from isotherm.sampling.feeding import feeder_of
+from isotherm.sampling.lock import locked
 from isotherm.sampling.pilot import settle
 from isotherm.sampling.run import Run
 from isotherm.sampling.sampler import Sampler, as_potential
@@ -51,11 +52,25 @@ def resume(
         throw: as in `sample`.
     """
     folder = pathlib.Path(folder)
-    config, stored = read_configuration(folder)
+    read_configuration(folder)
     if potential is None or sampler is None:
         remedy = "Code is never stored: pass both again. A run of the command line goes on with `isotherm resume`."
         refuse("potential", "given, and `sampler` too", "None", remedy)
-    potential = as_potential(potential)
+    with locked(folder, "folder"):
+        options = (checkpoint_every, progress, throw)
+        return _go_on(folder, as_potential(potential), sampler, num_steps, init, collect, *options)
+
+
+def _go_on(
+    folder: pathlib.Path,
+    potential: Potential,
+    sampler: Sampler,
+    num_steps: int | None,
+    init: Any,
+    collect: Callable[[Any], Any],
+    *options: Any,
+) -> Run:
+    config, stored = read_configuration(folder)
     settings = Settings(**{**config["settings"], "num_steps": num_steps or config["settings"]["num_steps"]})
     if settings.num_steps < config["settings"]["num_steps"]:
         remedy = "A run can be made longer, not shorter."
@@ -67,7 +82,7 @@ def resume(
     sizes = settings.num_runs, settings.num_chains
     feeder = feeder_of(potential, program.parts, settings.seed_key(), *sizes)
     start_energy = check_start(program, potential, settings.seed_key(), feeder.block(0, 1), position)
-    asked = configuration(potential, sampler, settings, position, collect, start_energy, config["source"])
+    asked = configuration(potential, sampler, settings, times, position, collect, start_energy, config["source"])
     _compare(config, asked)
     checkpoints = Checkpoints(folder)
     found = checkpoints.restore(jax.eval_shape(program.init, position))
@@ -75,6 +90,7 @@ def resume(
     if settings.num_steps != config["settings"]["num_steps"]:
         (folder / "finished.json").unlink(missing_ok=True)
         config["settings"]["num_steps"] = settings.num_steps
+        config["temperature"] = asked["temperature"]
         write_json(folder / "run.json", {**stored, "config": config})
     return drive(
         program,
@@ -85,9 +101,7 @@ def resume(
         config,
         folder,
         checkpoints,
-        checkpoint_every,
-        progress,
-        throw,
+        *options,
         first=first,
         num_done=num_done,
     )

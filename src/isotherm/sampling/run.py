@@ -8,7 +8,7 @@ from typing import Any, Self
 import jax
 import numpy as np
 
-from isotherm.errors import refuse
+from isotherm.errors import check_real, refuse
 from isotherm.sampling import energies as by_energy
 from isotherm.sampling import estimates
 from isotherm.sampling.store import FORMAT, read_json, read_records, write_arrays, write_json
@@ -68,10 +68,6 @@ class Run:
     ) -> Self:
         """A run from its records; those past the end of a run that stopped early are left out."""
         count = int(np.searchsorted(times, num_steps))
-        if count == 0:
-            refuse(
-                "burn_in", "shorter than the run", f"no draw in {num_steps} iterations", "Every chain diverged early."
-            )
         if count < len(times):
             arrays = jax.tree.map(lambda leaf: leaf[:, :, :count], arrays)
         return cls(
@@ -122,7 +118,14 @@ class Run:
         return estimates.expectation(function, self.draws, np.asarray(self.log_weights))
 
     def estimate(self, function: Callable[[Any], Any]) -> estimates.Estimate:
-        """The weighted mean of `function(position)` with its standard error and effective number of draws."""
+        """The weighted mean of `function(position)` with its standard error, its interval, and what limits them.
+
+        Example:
+            >>> import isotherm as iso, jax.numpy as jnp
+            >>> run = iso.sample(lambda x: x @ x / 2, iso.sgld(0.1), num_steps=5000, num_chains=4, init=jnp.zeros(2))
+            >>> found = run.estimate(lambda x: x[0])
+            >>> low, high = found.interval(0.95)
+        """
         return estimates.estimate(function, self.draws, np.asarray(self.log_weights))
 
     def effective_sample_size(self) -> float:
@@ -141,18 +144,42 @@ class Run:
         """The weighted law of the energy in cells of equal width."""
         return by_energy.energy_histogram(np.asarray(self.energies), np.asarray(self.log_weights), num_cells)
 
-    def log_density_of_states(self, temperature: float = 1.0, num_cells: int = 50) -> by_energy.Histogram:
-        """Log of the volume per energy, up to a constant, from draws at `temperature`."""
-        return by_energy.log_density_of_states(self.energy_histogram(num_cells), temperature)
+    @property
+    def temperature(self) -> float:
+        """The temperature of the draws. A run whose temperature changed between its draws has none."""
+        found = self.config.get("temperature")
+        if found is None:
+            remedy = "Draw at one temperature: leave out the annealed part with `burn_in`."
+            refuse("temperature", "one and the same for all draws", "a schedule that changes between them", remedy)
+        return check_real("temperature", found, "Draws without noise follow no law in the energy.", above=0.0)
 
-    def log_z_ratio(self, to: float, temperature: float = 1.0) -> float:
-        """Log Z(to) - log Z(temperature) of the integrals of exp(-U / T), from draws at `temperature`."""
-        return by_energy.log_z_ratio(np.asarray(self.energies), np.asarray(self.log_weights), temperature, to)
+    def log_density_of_states(self, num_cells: int = 50) -> by_energy.Histogram:
+        """Log of the volume per energy, up to a constant."""
+        return by_energy.log_density_of_states(self.energy_histogram(num_cells), self.temperature)
 
-    def reweighted(self, to: float, temperature: float = 1.0) -> Self:
-        """The same draws, made at `temperature`, with the weights of another one; exact when energies are."""
-        tilt = by_energy.log_tilt(np.asarray(self.energies), temperature, to)
-        return dataclasses.replace(self, log_weights=np.asarray(self.log_weights, np.float64) + tilt)
+    def log_z_ratio(self, to: float) -> estimates.Estimate:
+        """Log Z(to) - log Z(T) of the integrals of exp(-U / T), with its error; T is the temperature of the run.
+
+        For samplers that flatten the energy: the draws of others hardly overlap with another temperature. Warns where the overlap
+        is too small, and takes off what noise on the energies adds, where that is known.
+        """
+        log_weights = np.asarray(self.log_weights)
+        finite = log_weights[np.isfinite(log_weights)]
+        if finite.size == 0 or np.ptp(finite) < 1e-6:
+            remedy = "Use a contour sampler such as `iso.icsgld`; or `reweighted(to)`, and look at its effective draws."
+            refuse("run", "one that flattened the energy", f"{self.name}, whose draws all weigh the same", remedy)
+        measured = float(np.mean(self.stats.get("energy_noise", np.nan)))
+        noise = 0.0 if self.config.get("is_exact") else (measured if np.isfinite(measured) else None)
+        return by_energy.log_z_ratio(np.asarray(self.energies), log_weights, self.temperature, to, noise)
+
+    def reweighted(self, to: float) -> Self:
+        """The same draws with the weights of another temperature.
+
+        Exact when energies are; also with Gaussian noise that is the same everywhere, which weighs all draws alike.
+        """
+        tilt = by_energy.log_tilt(np.asarray(self.energies), self.temperature, to)
+        log_weights = np.asarray(self.log_weights, np.float64) + tilt
+        return dataclasses.replace(self, log_weights=log_weights, config={**self.config, "temperature": float(to)})
 
     def summary(self) -> Any:
         """Means, spreads and diagnostics per coordinate, with warnings in words; print it."""

@@ -13,6 +13,7 @@ from jax import Array
 
 from isotherm.errors import check_choice, check_integer, check_real, refuse
 from isotherm.potentials.potential import Potential, check_scalar_energy
+from isotherm.randomness import seed_key
 from isotherm.sampling.lengths import chunk_length, group_length
 from isotherm.sampling.outline import Alike, alike, outline
 from isotherm.sampling.program import Program
@@ -42,14 +43,18 @@ class Settings:
         check_integer("num_steps", self.num_steps, 1, "Give the number of iterations.")
         check_integer("num_chains", self.num_chains, 1, "Give the number of chains in a run.")
         check_integer("num_runs", self.num_runs, 1, "Give the number of independent repeats.")
-        check_integer("seed", self.seed, 0, "Give any integer from 0 to 4294967295.")
+        seed_key(self.seed)
         check_integer("thinning", self.thinning, 1, "Give the iterations between two draws; 1 keeps all.")
         check_integer("burn_in", self.burn_in, 0, "Give the number of iterations to leave out at the start.")
         check_choice("chain_mode", self.chain_mode, ("vmap", "map"))
         if self.block_length is not None:
             check_integer("block_length", self.block_length, 1, "Give iterations per block, or None.")
         if self.num_steps > _NEVER // 2:
-            refuse("num_steps", f"at most {_NEVER // 2}", self.num_steps, "Resume the run for more.")
+            remedy = "Go on with another run that starts from the last draws: init=iso.per_chain(...)."
+            refuse("num_steps", f"at most {_NEVER // 2}", self.num_steps, remedy)
+        if self.thinning > self.num_steps > 1:
+            remedy = "Draws are that many iterations apart: lower it, or take more steps."
+            refuse("thinning", f"at most `num_steps`, {self.num_steps}", self.thinning, remedy)
         if self.target_energy != -np.inf:
             check_real("target_energy", self.target_energy, "Give the energy to reach, or leave it out.")
 
@@ -68,7 +73,7 @@ class Settings:
 
     def seed_key(self) -> Array:
         """The key that every stream is folded from."""
-        return jax.random.key(self.seed, impl="threefry2x32")
+        return seed_key(self.seed)
 
 
 def build_program(
@@ -87,10 +92,9 @@ def build_program(
     record_bytes = 4 * lanes * (size + 2)
     slots = min(max(_BUFFER_BYTES // record_bytes, 1), 1 << (num_records - 1).bit_length())
     tracks_best = not potential.has_data if settings.track_best is None else settings.track_best
+    parts = sampler.parts(potential, settings.chain_mode)
     # Noise drawn past the next periodic work would be drawn again after it.
-    periods = [
-        every for every in (sampler.coupling.measure_every, sampler.estimator.refresh_every) if every is not None
-    ]
+    periods = [every for every in (parts.measure_every, sampler.estimator.refresh_every) if every is not None]
     chunk = min([chunk_length(lanes, size), *periods])
     has_state = jax.tree.leaves(jax.eval_shape(lambda: sampler.coupling.init(settings.num_chains)))
     return _program(

@@ -1,98 +1,128 @@
 """A run in a few lines, with warnings in words."""
 
 import dataclasses
-from typing import Any
+import itertools
+from typing import NamedTuple
 
-import jax
+import jax.numpy as jnp
 import numpy as np
 
-from isotherm.sampling.arviz import import_arviz
 from isotherm.sampling.run import Run
 from isotherm.sampling.trees import named_leaves
 
 _MOST_ROWS = 50
+# A range of multipliers below this flattens nothing; steps of energies above that fraction of the temperature are coarse.
+_LEAST_RANGE, _COARSEST = 1e-3, 0.05
+
+
+class Row(NamedTuple):
+    """One coordinate."""
+
+    name: str
+    mean: float
+    std_error: float
+    sd: float
+    effective_draws: float
+    r_hat: float
 
 
 @dataclasses.dataclass(frozen=True)
 class Summary:
-    """Rows of (coordinate, mean, sd, effective draws, R-hat), and notes.
+    """Rows of coordinates, and notes.
 
-    Effective draws and R-hat are ArviZ's, of draws resampled to equal weight; NaN where ArviZ is not installed.
+    All honour the weights of draws; errors, effective draws and R-hat are those of `Run.estimate`. An error that is unknown is NaN,
+    and a note says why.
     """
 
-    rows: list[tuple[str, float, float, float, float]]
+    rows: list[Row]
     notes: list[str]
 
     def __str__(self) -> str:
-        width = max([10, *(len(row[0]) for row in self.rows)])
-        lines = [f"{'coordinate':{width}} {'mean':>11} {'sd':>11} {'ess':>9} {'r_hat':>7}"]
-        lines += [f"{n:{width}} {m:11.4g} {s:11.4g} {e:9.0f} {r:7.3f}" for n, m, s, e, r in self.rows]
+        width = max([10, *(len(row.name) for row in self.rows)])
+        lines = [f"{'coordinate':{width}} {'mean':>11} {'error':>9} {'sd':>11} {'ess':>9} {'r_hat':>7}"]
+        lines += [f"{n:{width}} {m:11.4g} {x:9.2g} {s:11.4g} {e:9.0f} {r:7.3f}" for n, m, x, s, e, r in self.rows]
         return "\n".join([*lines, *(f"- {note}" for note in self.notes)])
 
 
 def summarise(run: Run) -> Summary:
-    """Weighted means and standard deviations of the first coordinates, ArviZ's diagnostics, and what to worry about."""
-    mean = run.expectation(lambda x: x)
-    square = run.expectation(lambda x: jax.tree.map(lambda leaf: leaf**2, x))
-    sd = jax.tree.map(lambda m, s: np.sqrt(np.maximum(s - m**2, 0.0)), mean, square)
-    diagnostics = _diagnostics(run)
-    rows: list[Any] = []
-    for name, values in named_leaves(mean).items():
+    """Weighted means, their errors and standard deviations of the first coordinates, and what to worry about."""
+    shapes = {name: leaf.shape[3:] for name, leaf in named_leaves(run.draws).items()}
+    places = [
+        (name, place) for name, shape in shapes.items() for place in itertools.islice(np.ndindex(shape), _MOST_ROWS)
+    ]
+    places = places[:_MOST_ROWS]
+
+    def first_coordinates(x):
+        leaves = named_leaves(x)
+        return jnp.stack([leaves[name][place].astype(float) for name, place in places])
+
+    if not places:
+        return Summary([], _notes(run))
+    found = run.estimate(first_coordinates)
+    rows = []
+    for number, (name, place) in enumerate(places):
         label = "x" if name == "value" else name
-        for place in np.ndindex(values.shape):
-            if len(rows) < _MOST_ROWS:
-                at = f"{label}{list(place)}" if place else label
-                ess, r_hat = (float(table[label][place]) if table else np.nan for table in diagnostics)
-                rows.append((at, float(values[place]), float(named_leaves(sd)[name][place]), ess, r_hat))
-    return Summary(rows, _notes(run, [row[4] for row in rows]))
+        numbers = (found.mean, found.std_error, found.spread, found.effective_draws, found.r_hat)
+        rows.append(Row(f"{label}{list(place)}" if place else label, *(float(part[number]) for part in numbers)))
+    return Summary(rows, _notes(run) + list(found.notes))
 
 
-def _diagnostics(run: Run) -> tuple[Any, Any]:
-    """ArviZ's effective sizes and R-hats by coordinate; None where they cannot be had."""
-    try:
-        az = import_arviz()
-    except ImportError:
-        return None, None
-    if run.num_draws < 4:
-        return None, None
-    posterior = run.to_arviz()
-    many = posterior.posterior.sizes["chain"] > 1
-    return _by_name(az.ess(posterior)), _by_name(az.rhat(posterior)) if many else None
-
-
-def _by_name(table: Any) -> dict[str, np.ndarray]:
-    return {name: table[name].values for name in table.data_vars}
-
-
-def _notes(run: Run, r_hats: list[float]) -> list[str]:
+def _notes(run: Run) -> list[str]:
     total = int(np.asarray(run.log_weights).size)
     notes = [f"{total} draws of {run.name or 'a sampler'} in {run.num_steps} iterations, {run.seconds:.3g} s."]
     diverged = np.asarray(run.stats["diverged_at"]) >= 0
     if diverged.any():
         notes.append(f"{int(diverged.sum())} of {diverged.size} chains diverged; lower `step_size` or use a `box`.")
-    notes += _notes_on_exchange(run.stats) + _notes_on_contours(run)
+    notes += _notes_on_exchange(run) + _notes_on_contours(run) + _notes_on_kernels(run) + _notes_on_precision(run)
     effective = run.effective_sample_size()
     if effective < 0.1 * total:
         notes.append(
             f"A few draws carry the weight: it is that of about {effective:.0f} out of {total}. "
             "Run longer, leave out more of the start (`burn_in`), or flatten less (`zeta`)."
         )
-    if np.nanmax([0.0, *r_hats]) > 1.05:
-        notes.append("Chains disagree (R-hat above 1.05): they have not mixed. Run longer, or use a tempered sampler.")
     return notes
 
 
-def _notes_on_exchange(stats: dict[str, Any]) -> list[str]:
+def _notes_on_kernels(run: Run) -> list[str]:
+    """What is wrong with the moves, in words."""
+    frozen_at = run.stats.get("preconditioner_frozen_at")
+    # Swaps by a buffer follow no law anyway.
+    if frozen_at is None or "buffer" in run.stats or 0 <= int(frozen_at) <= int(run.iterations[0]):
+        return []
+    return [
+        "The preconditioner went on adapting while draws were taken, so that they do not follow exp(-U / T): spreads may be off by "
+        "tens of per cent. Pass freeze_after=BURN_IN to the sampler, and burn_in=BURN_IN to `sample`."
+    ]
+
+
+def _notes_on_precision(run: Run) -> list[str]:
+    """Whether energies are too large for their type, where swaps or weights depend on them."""
+    if not {"num_swaps", "theta"} & set(run.stats) or run.config.get("temperature") in (None, 0.0):
+        return []
+    energies = np.asarray(run.energies)
+    largest = np.max(np.abs(energies[np.isfinite(energies)]), initial=0.0)
+    spacing = float(np.spacing(largest.astype(energies.dtype)))
+    if spacing < _COARSEST * run.temperature:
+        return []
+    return [
+        f"Energies near {largest:.3g} are stored in steps of {spacing:.2g}, which is {spacing / run.temperature:.2g} temperatures: "
+        "swaps and weights see rounding as noise. Subtract from the log likelihood of every example its value at a good position, "
+        "or use double precision (JAX_ENABLE_X64=1)."
+    ]
+
+
+def _notes_on_exchange(run: Run) -> list[str]:
     """What is wrong with a ladder, in words; nothing for samplers without one."""
+    stats = run.stats
     if "num_swaps" not in stats:
         return []
     notes = []
     idle = np.flatnonzero(np.sum(stats["num_swaps"], axis=0) == 0).tolist()
     if idle:
-        remedy = (
-            "bring their temperatures closer with more replicas, reduce the energy noise, or raise `correction_factor`."
-        )
-        notes.append(f"Pairs {idle} (counted from the target) never swapped: {remedy}")
+        remedy = "bring their temperatures closer with more replicas"
+        if not run.config.get("is_exact"):
+            remedy += ", reduce the energy noise, or raise `correction_factor`"
+        notes.append(f"Pairs {idle} (counted from the target) never swapped: {remedy}.")
     if np.sum(stats["round_trips"]) == 0:
         notes.append(
             "No replica made a round trip from the target to the hottest rung and back: the hot rungs help nobody yet."
@@ -106,6 +136,13 @@ def _notes_on_contours(run: Run) -> list[str]:
     if "theta" not in stats:
         return []
     notes = []
+    lowest, highest = float(np.min(stats["lowest_multiplier"])), float(np.max(stats["highest_multiplier"]))
+    if highest - lowest < _LEAST_RANGE:
+        notes.append(
+            f"The multiplier stayed between {lowest:.6g} and {highest:.6g}: nothing was flattened, and this is the plain sampler. "
+            'Theta has hardly moved (raise `gain`, or lower `zeta` with the field "theta^zeta"), or all energies fell into an open '
+            "bin (move the partition to where they are)."
+        )
     bounded, top = (float(np.mean(stats[name])) / run.num_steps for name in ("num_bounded", "num_top"))
     if bounded > 0.05:
         notes.append(
@@ -116,8 +153,14 @@ def _notes_on_contours(run: Run) -> list[str]:
         notes.append(
             f"{top:.0%} of the energies fell into the open top bin, which is not flattened: raise the partition."
         )
+    theta = np.asarray(stats["theta"])
+    if run.config["sampler"]["coupling"].get("field") == "theta" and np.max(theta[..., -1]) > 0.9:
+        notes.append(
+            'Theta has run away into the top bin, where psi is 1 and nothing pushes it back: the field "theta" has no fixed point '
+            'here. Raise the partition above all energies, or use the field "psi".'
+        )
     noisy = float(np.max(stats.get("noise_times_slope", 0.0)))
-    if noisy > 0.5:
+    if noisy > 0.5 and not run.config.get("is_exact"):
         notes.append(
             f"Energy noise times the slope of the weights is {noisy:.2g}, so that weights are biased: use larger batches, a "
             "control variate, wider bins, or a smaller `zeta`."

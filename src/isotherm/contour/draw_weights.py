@@ -1,0 +1,56 @@
+"""Log weights of draws: what undoes the flattening, of theta at the draw's own time."""
+
+from typing import TYPE_CHECKING
+
+import jax.numpy as jnp
+from jax import Array
+
+from isotherm.contour.integral import Sums, integrate
+from isotherm.contour.state import ContourState
+from isotherm.contour.weights import FLOOR, around
+
+if TYPE_CHECKING:
+    from isotherm.contour.contour import Contour
+
+
+def log_weights_of_draws(contour: "Contour", state: ContourState) -> Array:
+    """Log weights of the positions that `Contour.update` has just seen, shape (P,), from the state that it returned.
+
+    They are relative to the total mass of the bins that Psi knows, in which the scale of theta cancels: so they do not sink when
+    theta runs into another bin, and the draw's own pull on theta, which comes after it, is not in them.
+    """
+    bins, group = state.bins, contour.groups(len(state.bins))
+    masses = state.weights.levels[0]
+    anchor, log_total = state.anchor[group], jnp.log(state.total[group])
+    # A cumulative theta is anchored at the first bin, where it is that bin's mass.
+    at_anchor = jnp.log(jnp.maximum(masses[group, anchor], FLOOR)) - log_total
+    if contour.weighing is not None:
+        theta = jnp.cumsum(masses, axis=1) if contour.is_cumulative else masses
+        here, largest = (jnp.maximum(t, FLOOR) for t in (theta[group, bins], jnp.max(theta, axis=1)[group]))
+        is_top = bins == contour.bins.num_bins - 1
+        found = contour.weighing.log_weights(jnp.log(here) - log_total, jnp.log(largest) - log_total, is_top)
+        constant = contour.weighing.log_weights(at_anchor, at_anchor, jnp.zeros_like(is_top))
+    elif contour.bounds is None:
+        logs = around(state.weights, group, bins, contour.is_cumulative)
+        slope = contour.multiplier.slope(logs.steps[int(contour.multiplier.is_forward)], bins)
+        found = contour.zeta * (contour.log_psi(bins, state.energies, logs, slope) - log_total)
+        constant = contour.zeta * at_anchor
+    else:
+        constant = contour.zeta * at_anchor
+        found = constant + _from_anchor(contour, state, group, anchor)
+    # Where psi is 1 whatever the energy, there is nothing to undo.
+    return jnp.where(jnp.isfinite(state.temperature), found, constant)
+
+
+def _from_anchor(contour: "Contour", state: ContourState, group: Array, anchor: Array) -> Array:
+    """The integral of (psi - 1) / tau from the edge where Psi is theta(anchor) to the energies."""
+    theta = state.weights.levels[0]
+    theta = jnp.cumsum(theta, axis=1) if contour.is_cumulative else theta
+    sums, temperature = state.sums, jnp.where(jnp.isfinite(state.temperature), state.temperature, 1.0)
+    if sums is None:
+        sums = Sums(theta[:, :1], jnp.zeros_like(temperature))
+    above = state.energies - contour.bins.left(state.bins)
+    edge = jnp.full_like(above, 0.0 if contour.multiplier.is_forward else contour.bins.width)
+    groups, bins = jnp.concatenate([group, group]), jnp.concatenate([state.bins, anchor])
+    ends = integrate(contour.multiplier, theta, sums, groups, bins, jnp.concatenate([above, edge]), temperature)
+    return ends[: len(anchor)] - ends[len(anchor) :]

@@ -1,0 +1,31 @@
+"""What a contour sampler reports at the end of a run."""
+
+from typing import TYPE_CHECKING, Any
+
+import jax.numpy as jnp
+
+from isotherm.contour.state import ContourState
+from isotherm.contour.weights import add
+
+if TYPE_CHECKING:
+    from isotherm.contour.contour import Contour
+
+
+def statistics_of(contour: "Contour", state: ContourState) -> dict[str, Any]:
+    """What a run reports about its contour at the end."""
+    weights = add(state.weights, contour.groups(len(state.bins)), state.bins, state.masses)
+    theta = jnp.cumsum(weights.theta, axis=1) if contour.is_cumulative else weights.theta
+    num_bounded, num_negative, num_top = state.counts
+    measured = jnp.sqrt(jnp.nanmean(state.variance))
+    noise = measured if contour.noise is None else jnp.full_like(measured, contour.noise)
+    steps = jnp.where(theta[:, 1:] > 1e-3, jnp.abs(jnp.diff(jnp.log(theta), axis=1)), 0.0)
+    return {
+        "theta": theta,
+        "num_bounded": num_bounded,
+        "num_negative": num_negative,
+        "num_top": num_top,
+        "lowest_multiplier": state.extremes[0],
+        "highest_multiplier": state.extremes[1],
+        "energy_noise": noise,
+        "noise_times_slope": noise * contour.zeta * jnp.max(steps, axis=1) / contour.bins.width,
+    }

@@ -1,0 +1,210 @@
+"""Standard errors of weighted means, from sums over stretches of the chains; and when there is none to be had.
+
+The mean is m = sum w f / sum w. Its error is that of the sum of z = w (f - m) / sum w, to first order. Every chain is cut into
+stretches, at least 128 in all, whose sums of z are merged in pairs until neighbours are no longer correlated: from then on
+stretches count as independent, and m has the variance B / (B - 1) sum_b z_b^2 (1 + 2 r), with r the correlation of neighbours that
+is left. Correlations are taken around the mean of all chains, so that chains which stay apart are seen to be correlated with
+themselves, and end as one stretch each.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import stdtrit
+
+MOST_STRETCHES = 128
+# Neighbours with a correlation above this are merged. Larger values give errors that are too small for slow chains.
+_MOST_CORRELATION = 0.15
+# With fewer chains than this, chain by chain, an interval holds only if every chain has seen the law several times.
+_MANY_CHAINS = 8
+_DRAWS_PER_CHAIN = 5.0
+# Of stretches that are normal a third carries the error, (sum z^2)^2 / sum z^4. Of 128, an excursion that happened once leaves
+# fewer than this. Draws of unequal weight have fewer even where all is well.
+_FEWEST_STRETCHES, _FEWEST_WEIGHTED = 20.0, 8.0
+# Above this shape the tail of the weights has no variance.
+_HEAVIEST_TAIL = 0.5
+_DISAGREEING = 1.1
+
+
+class Stretches(NamedTuple):
+    """Sums over C chains of S stretches each, for K functions.
+
+    Attributes:
+        mass: of the weights, shape (C, S).
+        first: of weights times values, shape (C, S, K).
+        second: of weights times squared values, shape (C, S, K).
+    """
+
+    mass: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+
+
+class Errors(NamedTuple):
+    """What stretches say of K means.
+
+    Attributes:
+        mean: shape (K,).
+        std_error: shape (K,); NaN where it is unknown.
+        degrees: of freedom of the error, shape (K,).
+        effective_draws: independent draws of equal weight with that error, shape (K,).
+        spread: the standard deviation under the weights, shape (K,).
+        r_hat: shape (K,); NaN for a single draw.
+        is_slow: whether too few autocorrelation times fit into the run, shape (K,).
+        is_rare: whether a few stretches carry the error, shape (K,).
+    """
+
+    mean: np.ndarray
+    std_error: np.ndarray
+    degrees: np.ndarray
+    effective_draws: np.ndarray
+    spread: np.ndarray
+    r_hat: np.ndarray
+    is_slow: np.ndarray
+    is_rare: np.ndarray
+
+
+def num_stretches(num_chains: int, num_draws: int) -> int:
+    """Stretches of a chain: the smallest power of two that gives `MOST_STRETCHES` in all, and no more than there are draws."""
+    number = 1
+    while num_chains * number < MOST_STRETCHES and 2 * number <= num_draws:
+        number *= 2
+    return number
+
+
+def errors_of(stretches: Stretches, log_weights: np.ndarray) -> Errors:
+    """Means, standard errors and R-hat; the weights say whether any error can be known."""
+    mass, first, second = stretches
+    total = mass.sum()
+    mean = first.sum(axis=(0, 1)) / total
+    spread = np.maximum(second.sum(axis=(0, 1)) / total - mean**2, 0.0)
+    sums = (first - mean * mass[..., None]) / total
+    variance, degrees, is_alone = _variance(sums)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        effective = np.where(variance > 0, spread / variance, np.inf)
+    num_chains = len(mass)
+    is_slow = is_alone & (effective < _DRAWS_PER_CHAIN * num_chains) & (num_chains < _MANY_CHAINS)
+    is_slow |= (degrees < 3) & (variance > 0)
+    is_rare = _num_carrying(sums) < (_FEWEST_STRETCHES if np.ptp(_finite(log_weights)) == 0 else _FEWEST_WEIGHTED)
+    is_unknown = is_slow | is_rare | is_heavy(log_weights)
+    known = np.where(is_unknown, np.nan, np.sqrt(variance))
+    return Errors(mean, known, degrees, effective, np.sqrt(spread), _r_hat(stretches), is_slow, is_rare)
+
+
+def _num_carrying(sums: np.ndarray) -> np.ndarray:
+    """How many stretches carry the error, shape (K,); infinite where there are too few to tell, or no error."""
+    square, fourth = np.sum(sums**2, axis=(0, 1)), np.sum(sums**4, axis=(0, 1))
+    if sums.shape[0] * sums.shape[1] < MOST_STRETCHES:
+        return np.full(sums.shape[2], np.inf)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(fourth > 0, square**2 / fourth, np.inf)
+
+
+def _variance(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The variance of the mean, its degrees of freedom, and whether every chain ended as one stretch; each of shape (K,)."""
+    number = sums.shape[2]
+    variance, degrees = np.zeros(number), np.zeros(number)
+    is_alone, is_open = np.zeros(number, bool), np.ones(number, bool)
+    while True:
+        num_chains, length = sums.shape[:2]
+        count = num_chains * length
+        square = np.sum(sums**2, axis=(0, 1))
+        products = np.sum(sums[:, 1:] * sums[:, :-1], axis=(0, 1))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # Around a mean that was estimated from the same sums, correlations are too low by one over their number.
+            correlation = np.where(square > 0, products / square * length / max(length - 1, 1), 0.0) + 1.0 / count
+        is_last = length == 1
+        is_done = is_open & ((correlation < _MOST_CORRELATION) | is_last)
+        left = 0.0 if is_last else 2.0 * np.maximum(correlation, 0.0) * (length - 1) / length
+        variance[is_done] = (square * (1.0 + left))[is_done] * count / max(count - 1, 1)
+        degrees[is_done] = count - 1
+        is_alone[is_done] = is_last
+        is_open &= ~is_done
+        if is_last:
+            return variance, degrees, is_alone
+        sums = sums.reshape(num_chains, length // 2, 2, number).sum(axis=2)
+
+
+def _r_hat(stretches: Stretches) -> np.ndarray:
+    """sqrt(1 + B / W) over halves of chains, each counting with its weight: B the variance of their means, W that within them."""
+    num_chains, length, number = stretches.first.shape
+    halves = min(length, 2)
+    parts = (part.reshape(num_chains * halves, length // halves, -1).sum(axis=1) for part in stretches)
+    mass, first, second = parts
+    if len(mass) < 2:
+        return np.full(number, np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = mass / mass.sum()
+        mean = np.where(mass > 0, first / mass, 0.0)
+        within = np.sum(share * np.where(mass > 0, second / mass - mean**2, 0.0), axis=0)
+        between = np.sum(share * (mean - np.sum(share * mean, axis=0)) ** 2, axis=0)
+        return np.where(between > 0, np.sqrt(1.0 + between / np.maximum(within, 0.0)), 1.0)
+
+
+def tail_shape(log_weights: np.ndarray) -> float:
+    """The shape k of a generalised Pareto tail of the weights; above 0.5 they have no variance. Minus infinity for bounded ones.
+
+    Reference:
+        Zhang and Stephens 2009, equations (4) to (8); the use for weights is Vehtari et al. 2024, "Pareto smoothed importance
+        sampling".
+    """
+    flat = _finite(log_weights)
+    number = int(min(len(flat) / 5, 3 * np.sqrt(len(flat))))
+    if number < 5:
+        return -np.inf
+    tail = np.sort(np.partition(flat, len(flat) - number - 1)[-number - 1 :])
+    excess = np.exp(tail[1:] - tail[-1]) - np.exp(tail[0] - tail[-1])
+    if excess[number // 4] <= 0 or np.ptp(tail) < 1e-6:
+        return -np.inf
+    grid = 30 + int(np.sqrt(number))
+    slopes = 1 - np.sqrt(grid / (np.arange(1, grid + 1) - 0.5))
+    slopes = slopes / (3 * excess[int(number / 4 + 0.5) - 1]) + 1 / excess[-1]
+    shapes = np.mean(np.log1p(-slopes[:, None] * excess), axis=1)
+    likelihood = number * (np.log(-slopes / shapes) - shapes - 1)
+    weights = np.exp(likelihood - likelihood.max())
+    slope = np.sum(slopes * weights) / weights.sum()
+    return float(np.mean(np.log1p(-slope * excess)))
+
+
+def why_unknown(errors: Errors, log_weights: np.ndarray) -> tuple[str, ...]:
+    """What to say of errors that are unknown, and of chains that disagree."""
+    notes = []
+    shape = tail_shape(log_weights)
+    if shape > _HEAVIEST_TAIL:
+        notes.append(
+            f"The error is unknown: the weights have so heavy a tail (shape {shape:.2f}, above {_HEAVIEST_TAIL}) that a single "
+            "draw not yet met may change the mean. Flatten less (`zeta`), or go less far from the temperature of the run."
+        )
+    if np.any(errors.is_slow):
+        fewest = float(np.min(errors.effective_draws[errors.is_slow]))
+        notes.append(
+            f"The error is unknown: chains mix so slowly that the run holds about {fewest:.2g} independent draws. Run longer, or "
+            f"use {_MANY_CHAINS} chains or more."
+        )
+    if np.any(errors.is_rare):
+        notes.append(
+            "The error is unknown: a few stretches of the run carry all of it, such as the one visit to a mode. Run longer, until "
+            "what is rare has happened many times."
+        )
+    worst = float(np.nanmax(errors.r_hat, initial=1.0))
+    if worst > _DISAGREEING:
+        notes.append(
+            f"Chains disagree with one another (R-hat {worst:.3g}): each has seen a part of the law only. Errors hold if their "
+            "starts follow the law."
+        )
+    return tuple(notes)
+
+
+def _finite(log_weights: np.ndarray) -> np.ndarray:
+    flat = np.asarray(log_weights, np.float64).reshape(-1)
+    return flat[np.isfinite(flat)]
+
+
+def is_heavy(log_weights: np.ndarray) -> bool:
+    """Whether the tail of the weights is too heavy for any error to be known."""
+    return tail_shape(log_weights) > _HEAVIEST_TAIL
+
+
+def half_width(std_error: np.ndarray, degrees: np.ndarray, level: float) -> np.ndarray:
+    """Half the width of an interval; NaN where the error is unknown."""
+    return std_error * stdtrit(np.maximum(degrees, 1.0), 0.5 + 0.5 * level)

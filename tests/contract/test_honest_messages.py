@@ -1,0 +1,136 @@
+"""What a run says when it cannot be right: no draws, no progress, folders in use, seeds, and numbers that are too coarse."""
+
+import pathlib
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import isotherm as iso
+from isotherm.errors import DivergenceError, DivergenceWarning
+from isotherm.randomness import seed_key
+
+ENERGY = lambda x: 0.5 * jnp.sum(x**2)  # noqa: E731
+NORMAL = iso.from_energy(ENERGY)
+
+CHILD = """
+import sys
+import jax.numpy as jnp
+import isotherm as iso
+def wait(status):
+    print("running", flush=True)
+    sys.stdin.readline()
+iso.sample(lambda x: 0.5 * jnp.sum(x**2), iso.sgld(0.1), num_steps=2000, block_length=1000, init=jnp.zeros(1), out=sys.argv[1],
+           callback=wait, progress=False)
+"""
+
+
+def test_a_second_process_is_kept_out_of_a_folder(tmp_path):
+    folder = tmp_path / "run"
+    command = [sys.executable, "-c", CHILD, str(folder)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        try:
+            assert child.stdout.readline() == "running\n"
+            with pytest.raises(ValueError, match="`out` must be a folder that no other run is writing to"):
+                iso.sample(NORMAL, iso.sgld(0.1), seed=1, out=folder, num_steps=2_000, init=jnp.zeros(1))
+            with pytest.raises(ValueError, match="`folder` must be a folder that no other run is writing to"):
+                iso.resume(folder, NORMAL, iso.sgld(0.1))
+        finally:
+            child.kill()
+    # The lock of a process that was killed is gone with it.
+    resumed = iso.resume(folder, ENERGY, iso.sgld(0.1))
+    assert resumed.num_steps == 2_000
+
+
+def test_a_folder_that_cannot_be_written_is_refused(tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(pathlib.Path, "mkdir", refuse)
+    with pytest.raises(ValueError, match=r"`out` must be a folder that can be written to; got .*Permission denied"):
+        iso.sample(NORMAL, iso.sgld(0.1), num_steps=10, init=jnp.zeros(1), out=tmp_path / "run")
+
+
+def test_seeds_differ_in_all_their_bits():
+    def draws(seed):
+        return np.asarray(iso.sample(NORMAL, iso.sgld(0.1), num_steps=20, init=jnp.zeros(1), seed=seed).draws)
+
+    seeds = (0, 1, 1 << 32, (1 << 32) + 1, (1 << 64) - 1)
+    found = [draws(seed) for seed in seeds]
+    assert len({one.tobytes() for one in found}) == len(seeds)
+    for seed in (0, 7, (1 << 32) - 1):
+        own, usual = (jax.random.key_data(key) for key in (seed_key(seed), jax.random.key(seed, impl="threefry2x32")))
+        np.testing.assert_array_equal(own, usual)
+    for seed in (1 << 64, -1, 1.5):
+        with pytest.raises(ValueError, match="`seed` must be an integer"):
+            draws(seed)
+    with pytest.raises(ValueError, match="`seed` must be an integer below 2"):
+        iso.minimize(lambda x: jnp.sum(x**2), bounds=[(-1.0, 1.0)], seed=1 << 64)
+
+
+def test_chains_that_all_diverge_before_the_first_draw_are_told():
+    steep = lambda x: jnp.sum(x**4)  # noqa: E731
+    with pytest.raises(
+        DivergenceError, match=r"Every chain diverged \(energy not finite\) before the first draw.*`box="
+    ):
+        iso.sample(steep, iso.sgld(10.0), num_steps=1_000, burn_in=500, num_chains=2, init=jnp.ones(1))
+    with pytest.raises(ValueError, match="`callback` must be such that the run goes on to its first draw"):
+        iso.sample(
+            NORMAL, iso.sgld(0.1), num_steps=99, burn_in=9, block_length=5, init=jnp.ones(1), callback=lambda _: True
+        )
+
+
+def test_a_region_without_energies_is_told_of_the_box():
+    half = lambda x: jnp.sum(jnp.where(x < -1.0, jnp.nan, x**2))  # noqa: E731
+    with pytest.warns(DivergenceWarning, match=r"no step is small enough: keep chains away with `box=\(low, high\)`"):
+        iso.sample(half, iso.sgld(0.01), num_steps=20_000, thinning=100, init=jnp.zeros(1))
+    inside = iso.sample(half, iso.sgld(0.01, box=(-1.0, 5.0)), num_steps=5_000, init=jnp.zeros(1))
+    assert np.isfinite(inside.draws).all()
+    assert (inside.stats["diverged_at"] < 0).all()
+
+
+def test_more_iterations_than_numbers_hold_are_not_told_to_resume():
+    with pytest.raises(ValueError, match=r"`num_steps` must be at most 1073741823; got .*init=iso.per_chain"):
+        iso.sample(NORMAL, iso.sgld(0.1), num_steps=1 << 31, init=jnp.zeros(1))
+
+
+def test_a_thinning_longer_than_the_run_is_refused():
+    with pytest.raises(ValueError, match="`thinning` must be at most `num_steps`, 10; got 20"):
+        iso.sample(NORMAL, iso.sgld(0.1), num_steps=10, thinning=20, init=jnp.zeros(1))
+
+
+def test_exact_energies_are_not_told_of_noise():
+    far = iso.resgld(0.05, temperatures=(1.0, 1e4))
+    apart = iso.per_chain(jnp.array([[0.0] * 40, [90.0] * 40]))
+    run = iso.sample(NORMAL, far, num_steps=200, init=apart)
+    notes = str(run.summary())
+    assert "never swapped" in notes
+    assert "noise" not in notes
+    assert "correction_factor" not in notes
+    noisy = iso.sample(iso.with_noise(NORMAL, energy_scale=1.0), far, num_steps=200, init=apart)
+    assert "reduce the energy noise" in str(noisy.summary())
+
+
+def test_energies_that_are_too_large_for_their_type_are_told():
+    for offset, is_told in ((0.0, False), (4e6, True)):
+        potential = iso.from_energy(lambda x, c=offset: 0.5 * jnp.sum(x**2) + c)
+        run = iso.sample(potential, iso.resgld(0.1), num_steps=500, init=jnp.zeros(2))
+        assert ("see rounding as noise" in str(run.summary())) == is_told
+        # A plain sampler compares no energies.
+        assert "rounding" not in str(iso.sample(potential, iso.sgld(0.1), num_steps=500, init=jnp.zeros(2)).summary())
+
+
+def test_exact_energies_are_measured_once():
+    """Nothing is learnt from the same energy again: blocks do not end at every measurement."""
+    calls = []
+    often = iso.resgld(0.1, measure_every=10)
+    run = iso.sample(
+        NORMAL, often, num_steps=1_000, init=jnp.zeros(2), callback=lambda status: calls.append(status.iteration)
+    )
+    assert len(calls) < 30
+    assert run.stats["num_swaps"].sum() > 100
+    np.testing.assert_array_equal(run.stats["variance_of_difference"], 0.0)
