@@ -157,7 +157,7 @@ class _Search:
         self.best = np.inf
         self.best_z: Any = None
         self.ceiling = 0.0
-        self.is_stopped = False
+        self.is_stopped = self.is_reached = False
 
     def choose_starts(self, key: Array, number: int) -> Array:
         """The best of many random points; and, for the record, the minima below them."""
@@ -230,7 +230,7 @@ class _Search:
     def is_over(self, iteration: int) -> bool:
         """Whether to stop, and why."""
         is_patient = iteration - self.improved_at < self.patience
-        return self.is_stopped or self.best <= self.target or self.left == 0 or not is_patient
+        return self.is_stopped or self.is_reached or self.left == 0 or not is_patient
 
     @property
     def left(self) -> int:
@@ -240,13 +240,14 @@ class _Search:
     def finish(self) -> OptimizeResult:
         """The result, whose value is the function's own at its point."""
         self.best = float(self._value(self.best_z))
+        self.is_reached |= self.best <= self.target
         self.num_evaluations += 1
         return self.result()
 
     def result(self) -> OptimizeResult:
         """What is known so far."""
         has_target = self.target > -np.inf
-        if self.best <= self.target:
+        if self.is_reached:
             message, success = "The target was reached.", True
         elif self.is_stopped:
             message, success = "The callback stopped the search.", False
@@ -270,6 +271,7 @@ class _Search:
     def _take(self, points: Any, values: np.ndarray) -> None:
         values = np.where(np.isfinite(values), values, np.inf)
         place = int(np.argmin(values))
+        self.is_reached |= bool(values[place] <= self.target)
         if values[place] < self.best:
             self.best, self.best_z = float(values[place]), jnp.asarray(points[place])
 

@@ -76,6 +76,7 @@ def test_shapes_and_energies_of_a_nested_position(sampler):
     assert run.draws["a"].dtype == np.float32
     assert count == (20 if sampler.window is None else 10)
     np.testing.assert_array_equal(run.stats["diverged_at"], -1)
+    assert [one.energies.shape for one in run.per_run()] == [(1, chains, count)] * 3
     expected = jax.vmap(jax.vmap(jax.vmap(energy)))(run.draws)
     np.testing.assert_allclose(run.energies, expected, rtol=1e-4)
 

@@ -40,7 +40,7 @@ MOMENTUM = {
 WITH_DATA = {"vr_resgld", "vr_resghmc", "cvr_resghmc"}
 
 # "law": means and variances of exp(-U / T), up to discretisation. "noisy law": up to energy noise as well. "mean": means, and
-# spreads within a quarter. "descends": draws come to lie around a minimum. "low": some chain comes close to the lowest energy.
+# spreads within a quarter. "descends": draws come to lie around a minimum. "low": every run comes close to the lowest energy.
 # "inside": draws stay in the box. "within": means and variances given the mode.
 PROMISES: dict[str, dict[str, str]] = {
     "sgd": dict.fromkeys(SETTINGS, "descends"),
@@ -242,7 +242,7 @@ MEANINGS = {
     "within": "means and variances given the mode; the masses of modes are those of the cycles",
     "mean": "means within a tenth of a standard deviation, and variances within a quarter",
     "descends": "draws come to lie around a minimum, with what spread batches leave",
-    "low": "some chain comes within 0.05 of the lowest energy",
+    "low": "every run comes within 0.05 of the lowest energy after its burn-in",
     "inside": "draws stay in the box; nothing more",
 }
 

@@ -29,7 +29,11 @@ class InNumpy:
 
     def __init__(self, contour, theta):
         self.contour, self.theta = contour, np.array(theta, float)
-        self.before = self.theta
+        self.before, self.anchor = self.theta, 0
+
+    def upkeep(self):
+        """The heaviest bin, which is chosen before the last hit is added."""
+        self.anchor = 0 if self.contour.is_cumulative else int(np.argmax(self.before[:-1]))
 
     def see(self, energy, temperature, iteration):
         """Multiplier and log weight at an energy, before theta learns from it."""
@@ -46,8 +50,7 @@ class InNumpy:
         psi = psi if c.bounds is None else np.clip(psi, *c.bounds)
         edges = low + width * np.arange(-1, m)
         ends = shown if c.is_cumulative else theta[:-1]
-        # The heaviest bin as of the last upkeep, which came before the last hit was added.
-        anchor = 0 if c.is_cumulative else int(np.argmax(self.before[:-1]))
+        anchor = self.anchor
 
         def fine(u):
             return sum((psi[j] - 1) * np.clip(u - edges[j], 0, None if j == m - 1 else width) for j in range(1, m))
@@ -70,12 +73,12 @@ class InNumpy:
         return psi[place], log_weight
 
 
-@pytest.mark.parametrize("temperature", [1.0, 0.6])
+@pytest.mark.parametrize(("temperature", "every"), [(1.0, 1), (0.6, 1), (0.6, 7)])
 @pytest.mark.parametrize(
     ("field", "bounds"),
     [("psi", (-5.0, 5.0)), ("psi", None), ("theta^zeta", (-0.5, 1.5)), ("theta", (-5.0, 5.0)), ("cumulative", None)],
 )
-def test_updates_are_those_of_numpy(field, bounds, temperature):
+def test_updates_are_those_of_numpy(field, bounds, temperature, every):
     gain = PolynomialGain(5.0, 0.7, 12.0)
     perturbation = 0.01 if field == "theta^zeta" else 0.0
     contour = Contour(PARTITION, 0.8, gain, field, is_shared=False, bounds=bounds, perturbation=perturbation)
@@ -84,7 +87,9 @@ def test_updates_are_those_of_numpy(field, bounds, temperature):
     update, upkeep = jax.jit(contour.update), jax.jit(contour.upkeep)
     for k in range(30):
         energy = rng.uniform(-0.4, 4.0)
-        state = upkeep(state)
+        if k % every == 0:
+            state = upkeep(state)
+            plain.upkeep()
         state, move = update(state, (), readings([energy], temperature, k))
         multiplier, log_weight = plain.see(energy, temperature, k)
         assert float(move.multiplier[0]) == pytest.approx(multiplier, rel=2e-4, abs=2e-4)
@@ -110,6 +115,17 @@ def test_the_law_at_another_temperature(name, temperature):
     assert abs(means.mean() - 1) < 4 * error + 0.03
     plain = np.mean(np.asarray(run.draws) ** 2) / temperature
     assert abs(plain - 1) > 0.15
+
+
+@pytest.mark.parametrize("field", ["psi", "theta^zeta", "theta", "cumulative"])
+def test_a_gain_of_one_leaves_theta_finite(field):
+    contour = Contour(PARTITION, 0.75, lambda k: 1.0 / (k + 1), field, bounds=None)
+    state = contour.init(2)
+    for k in range(20):
+        state, move = contour.update(state, (), readings([0.3 * (k % 5), 1.2], 1.0, k))
+        assert bool(jnp.all(jnp.isfinite(move.multiplier)))
+        assert bool(jnp.all(jnp.isfinite(contour.log_weights(state))))
+    assert np.isfinite(contour.statistics(state)["theta"]).all()
 
 
 def test_theta_of_the_default_field_moves_whatever_zeta_is():

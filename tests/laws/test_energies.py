@@ -1,6 +1,7 @@
 """Estimates in the energy against closed forms, and standard errors against what repeats show."""
 
 import dataclasses
+import warnings
 from typing import Any
 
 import jax.numpy as jnp
@@ -75,6 +76,30 @@ def test_ratios_of_what_was_not_flattened_are_refused_and_small_overlaps_told(ru
     with pytest.warns(OverlapWarning, match=r"Few draws represent the temperature 0\.005"):
         far = run.log_z_ratio(0.005)
     assert any("Few draws" in note for note in far.notes)
+
+
+@pytest.mark.parametrize("highest", [250.0, 500.0, 5_000.0])
+def test_ratios_over_a_wide_range_of_energies(highest, run):
+    """Flattened draws of a quadratic energy in 50 dimensions: log Z(2) - log Z(1) = 25 log 2, whatever the range."""
+    energies = np.random.default_rng(0).uniform(0.0, highest, (1, 8, 4_000))
+    log_weights = 24 * np.log(energies) - energies
+    wide = dataclasses.replace(run, energies=energies, log_weights=log_weights)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OverlapWarning)
+        found = wide.log_z_ratio(2.0)
+    if highest < 5_000:
+        assert abs(found.mean - 25 * np.log(2)) < 4 * found.std_error + 0.01
+        assert found.std_error < 0.1
+    else:
+        assert np.isfinite(found.mean)
+
+
+def test_a_diverged_chain_counts_for_nothing_at_another_temperature(run):
+    energies, log_weights = np.array(run.energies), np.array(run.log_weights)
+    energies[0], log_weights[0] = np.nan, -np.inf
+    broken = dataclasses.replace(run, energies=energies, log_weights=log_weights)
+    assert abs(broken.reweighted(1.5).expectation(lambda x: jnp.mean(x**2)) / 1.5 - 1) < 0.06
+    assert np.isfinite(broken.log_z_ratio(1.5).mean)
 
 
 def test_known_noise_is_taken_off_a_ratio():

@@ -155,6 +155,16 @@ def test_r_hat_weighs_halves_by_their_mass():
     assert estimate(jnp.asarray, x, 0.0 * x).r_hat > 2.0
 
 
+def test_chains_without_weight_do_not_count_as_chains():
+    """Of 16 stuck chains three have weight: the error is as unknown as with those three alone."""
+    rng = np.random.default_rng(0)
+    values = np.tile([-1.0, 1.0, 1.0, -1.0], 4)[:, None] + 0.01 * rng.standard_normal((16, 500))
+    log_weights = np.where(np.arange(16)[:, None] < 3, 0.0, -np.inf) + 0.0 * values
+    found = estimate(jnp.asarray, values[None], log_weights[None])
+    assert np.isnan(found.std_error)
+    assert found.degrees == 2
+
+
 def test_tail_shapes_of_known_tails():
     rng = np.random.default_rng(0)
     for shape in (0.2, 0.5, 0.8):

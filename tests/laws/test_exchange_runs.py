@@ -116,6 +116,12 @@ def test_control_variates_are_unbiased_and_exact_at_their_anchor(is_adaptive):
     assert float(found.energy) == pytest.approx(energies(there)[0], rel=1e-5)
 
 
+def test_control_variates_swap_on_exact_energies_too():
+    potential = iso.from_likelihood(curved, lambda x: -0.5 * x**2, DATA[:20])
+    run = iso.sample(potential, iso.vr_resgld(0.01, temperatures=(1.0, 2.0)), num_steps=500, init=jnp.array(0.5))
+    assert run.stats["num_swaps"].sum() > 50
+
+
 def test_an_adaptive_coefficient_is_the_regression():
     # Energies at two distant positions that are proportional batch by batch: the coefficient must be minus the factor.
     potential = iso.from_likelihood(lambda x, e: x * e, None, DATA, batch_size=50)

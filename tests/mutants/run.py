@@ -47,8 +47,8 @@ class Fault:
     def key(self) -> str:
         """What the result depends on."""
         seen = [json.dumps(dataclasses.asdict(self))]
-        seen += [(path.read_text()) for path in sorted(SOURCE.rglob("*.py"))]
-        seen += [(ROOT / test.split("::")[0]).read_text() for test in self.tests]
+        folders = (SOURCE, ROOT / "tests")
+        seen += [path.read_text() for folder in folders for path in sorted(folder.rglob("*.py"))]
         return hashlib.sha256("\0".join(seen).encode()).hexdigest()
 
     def apply(self, source: pathlib.Path) -> None:
@@ -92,7 +92,7 @@ def run_tests(
         )
         return done.returncode, time.perf_counter() - began, done.stdout[-2_000:]
     except subprocess.TimeoutExpired:
-        return 1, time.perf_counter() - began, "timed out"
+        return -1, time.perf_counter() - began, "It timed out."
 
 
 def judge(fault: Fault, cache: str) -> dict[str, Any]:

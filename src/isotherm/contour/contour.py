@@ -39,6 +39,7 @@ DEFAULT_GAIN = PolynomialGain(1.0, 0.6, 100.0)
 _BINS_TO_TRACK = 64
 # Energies of every chain from which the noise is found at the end of a run.
 _NUM_MEASURED = 8
+_FURTHEST = 1 - 1e-6
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -62,7 +63,8 @@ class Contour(Coupling):
         partition: the bins, or a pilot that finds them when a run starts.
         zeta: how far to flatten: 0 is the plain sampler, 1 gives a flat energy histogram at the fixed point.
         gain: g_k, a function of the iteration, in (0, 1].
-        field: f. "psi" is Psi^zeta at the energy over its largest value, whose fixed point is the mass of each bin; "theta^zeta" is
+        field: f. "psi" is Psi^zeta at the energy over that of the bin that was heaviest when the scale was last folded in, and
+            at most 1; its fixed point is the mass of each bin. "theta^zeta" is
             the thesis' CSGLD and "theta" its ICSGLD, both at the bin; "cumulative" is its AWSGLD: theta at the bin, and all bins
             from J on are hit. "theta" has no fixed point when chains meet the top bin, where psi is 1 and nothing pushes them back:
             theta runs away into it. "theta^zeta" hardly moves when zeta is large: 200 bins at zeta 10 start with f = 200^-10.
@@ -197,7 +199,7 @@ class Contour(Coupling):
         psi = self.multiplier.free(slope, readings.temperature)
         is_warming = readings.iteration < self.warm_up
         bounded = jnp.where(is_warming, 1.0, self.multiplier.bounded(psi))
-        strength = self._strength(weights, bins, energies, logs, slope, state.anchor[group])
+        strength = strength_of(self, weights, bins, energies, logs, slope, state.anchor[group])
         weights, masses = self._learn(weights, strength, readings)
         is_top = bins == self.bins.num_bins - 1
         seen = (bounded != psi) & ~is_warming, bounded < 0, is_top
@@ -267,10 +269,6 @@ class Contour(Coupling):
         here = jnp.maximum(read(weights, group, bins), FLOOR)
         return before._replace(here=jnp.log(here))
 
-    def _strength(self, *seen: Any) -> Array:
-        """How strongly each chain pulls theta towards its bin: f."""
-        return strength_of(self, *seen)
-
     def log_psi(self, bins: Array, energies: Array, logs: Logs, slope: Array) -> Array:
         """Log Psi, without bounds and before the scale. In the open bins it is that of the nearest edge."""
         first = int(self.multiplier.is_forward)
@@ -285,7 +283,10 @@ class Contour(Coupling):
         pull = jnp.where(readings.is_alive, strength, 0.0)
         alive = readings.is_alive.astype(pull.dtype)
         number = jnp.maximum(self._per_group(alive), 1.0)
-        scale = weights.scale * (1.0 - gain * self._per_group(pull) / number)
+        # Theta never moves all of the way: nothing of it would be left.
+        wanted = gain * self._per_group(pull) / number
+        gain = jnp.where(wanted > _FURTHEST, gain * _FURTHEST / jnp.maximum(wanted, _FURTHEST), gain)
+        scale = weights.scale * (1.0 - jnp.minimum(wanted, _FURTHEST))
         return weights._replace(scale=scale), gain * pull / (number * scale)
 
     @functools.cached_property

@@ -28,8 +28,11 @@ def log_weights_of_draws(contour: "Contour", state: ContourState) -> Array:
         theta = jnp.cumsum(masses, axis=1) if contour.is_cumulative else masses
         here, largest = (jnp.maximum(t, FLOOR) for t in (theta[group, bins], jnp.max(theta, axis=1)[group]))
         is_top = bins == contour.bins.num_bins - 1
-        found = contour.weighing.log_weights(jnp.log(here) - log_total, jnp.log(largest) - log_total, is_top)
-        constant = contour.weighing.log_weights(at_anchor, at_anchor, jnp.zeros_like(is_top))
+        # The thesis' weight is of theta as it is, which sums to one over all bins.
+        log_sum = jnp.log(jnp.sum(masses, axis=1))[group]
+        found = contour.weighing.log_weights(jnp.log(here) - log_sum, jnp.log(largest) - log_sum, is_top)
+        at_first = at_anchor + log_total - log_sum
+        constant = contour.weighing.log_weights(at_first, at_first, jnp.zeros_like(is_top))
     elif contour.bounds is None:
         logs = around(state.weights, group, bins, contour.is_cumulative)
         slope = contour.multiplier.slope(logs.steps[int(contour.multiplier.is_forward)], bins)

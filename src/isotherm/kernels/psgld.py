@@ -100,7 +100,8 @@ class PSGLD(Kernel):
         return PSGLDState(position, mean_square)
 
     def statistics(self, state: PSGLDState) -> dict[str, Any]:
-        return {"preconditioner_frozen_at": np.asarray(-1 if self.freeze_after is None else self.freeze_after)}
+        shape = jax.tree.leaves(state.mean_square)[0].shape[:2]
+        return {"preconditioner_frozen_at": np.full(shape, -1 if self.freeze_after is None else self.freeze_after)}
 
     def rejected(self, before: PSGLDState, proposed: PSGLDState) -> PSGLDState:
         seen = jax.tree.map(

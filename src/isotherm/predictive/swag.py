@@ -155,10 +155,11 @@ def _refresh(potential: NetworkPotential, number: int) -> Any:
 def trained(
     ensemble: Draws, potential: NetworkPotential, sampler: Sampler, *, num_steps: int | None = None, seed: int = 0
 ) -> Ensemble:
-    """The networks of an ensemble after each was trained on, with statistics of its own.
+    """The networks of an ensemble after each was trained on.
 
     The thesis evaluates networks drawn from SWAG's Gaussians after an epoch of SGD with momentum:
-    ``trained(swag.sample(10), potential, iso.msgd(step_size))``. Networks train side by side, as chains of one run.
+    ``trained(swag.sample(10, potential=potential), potential, iso.msgd(step_size))``. Networks train side by side, as chains of one
+    run. BatchNorm statistics start from the potential's own and follow the training, so that it should take an epoch or more.
 
     Args:
         ensemble: draws of networks' weights.
@@ -167,8 +168,7 @@ def trained(
         num_steps: iterations; None is one epoch.
         seed: of batches and noise.
     """
-    assert potential.batch_size is not None
-    number = num_steps or -(-potential.num_data // potential.batch_size)
+    number = num_steps or -(-potential.num_data // (potential.batch_size or potential.num_data))
     log_weights = np.asarray(ensemble.log_weights)
     shape = log_weights.shape
     starts = jax.tree.map(lambda leaf: np.asarray(leaf).reshape(-1, *leaf.shape[3:]), ensemble.draws)
@@ -198,7 +198,8 @@ def joined(*parts: tuple[Draws, float]) -> Ensemble:
     for ensemble, factor in parts:
         check_real("factor", factor, "Give what a draw of this part counts.", above=0.0)
         log_weights = np.asarray(ensemble.log_weights, np.float64)
-        relative = np.log(np.maximum(normalised_weights(log_weights) * log_weights.size, 1e-300))
+        with np.errstate(divide="ignore"):
+            relative = np.log(normalised_weights(log_weights) * log_weights.size)
         weights.append(np.log(factor) + relative.reshape(-1))
         flat = lambda leaf: np.asarray(leaf).reshape(-1, *leaf.shape[3:])  # noqa: E731
         draws.append(jax.tree.map(flat, ensemble.draws))

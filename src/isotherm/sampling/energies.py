@@ -3,12 +3,14 @@
 import warnings
 from typing import NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
+from scipy.special import logsumexp
 
 from isotherm.errors import check_integer, check_real
-from isotherm.sampling.estimates import Estimate, effective_sample_size, estimate, normalised_weights
-from isotherm.sampling.standard_errors import is_heavy
+from isotherm.sampling.estimates import Estimate, effective_sample_size, normalised_weights, sum_stretches
+from isotherm.sampling.standard_errors import errors_of, is_heavy, why_unknown
+
+_LARGEST_EXPONENT = 700.0
 
 
 class Histogram(NamedTuple):
@@ -63,11 +65,14 @@ def log_z_ratio(
     """
     weights = np.asarray(log_weights, np.float64)
     tilt = np.where(np.isfinite(weights), log_tilt(energies, temperature, to), 0.0)
-    highest = float(tilt.max())
-    found = estimate(jnp.asarray, np.exp(tilt - highest), log_weights)
     tilted = weights + tilt
+    ratio = float(np.asarray(logsumexp(tilted))) - float(np.asarray(logsumexp(weights)))
+    # Relative to their own mean, and in double precision: tilts may span hundreds of nats.
+    relative = np.exp(np.minimum(tilt - ratio, _LARGEST_EXPONENT))
+    stretches = sum_stretches(lambda piece: piece[:, None], relative, normalised_weights(weights))
+    errors = errors_of(stretches, weights)
     effective, number = effective_sample_size(tilted), int(np.isfinite(weights).sum())
-    notes = list(found.notes)
+    notes = list(why_unknown(errors, weights))
     if to != temperature and (effective < max(0.01 * number, 30.0) or is_heavy(tilted)):
         notes.append(
             f"Few draws represent the temperature {to:g}: it is as if there were {effective:.0f} out of {number}. Go there in "
@@ -80,7 +85,12 @@ def log_z_ratio(
             f"The noise s of the energies is unknown: if they have any, {slope**2 / 2:.3g} s^2 is too much here."
         )
     shift = 0.0 if noise is None else 0.5 * (slope * noise) ** 2
-    value = highest + np.log(found.mean) - shift
-    error, spread = found.std_error / found.mean, found.spread / found.mean
-    draws = np.asarray(effective)
-    return Estimate(value, error, draws, spread, found.r_hat, found.degrees, tuple(notes))
+    return Estimate(
+        mean=np.asarray(ratio - shift),
+        std_error=(errors.std_error / errors.mean)[0],
+        effective_draws=np.asarray(effective),
+        spread=(errors.spread / errors.mean)[0],
+        r_hat=errors.r_hat[0],
+        degrees=errors.degrees[0],
+        notes=tuple(notes),
+    )

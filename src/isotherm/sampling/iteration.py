@@ -31,8 +31,12 @@ class Parts(NamedTuple):
 
     @property
     def measure_every(self) -> int | None:
-        """Iterations between two measurements; None where energies are exact, of which the first measurement says all."""
-        return None if self.potential.is_exact else self.coupling.measure_every
+        """Iterations between two measurements; None where energies are exact, of which the first measurement says all.
+
+        Not so for an estimator that is refreshed: before its first refresh it has no energies to measure.
+        """
+        is_known = self.potential.is_exact and self.estimator.refresh_every is None
+        return None if is_known else self.coupling.measure_every
 
 
 class State(NamedTuple):

@@ -1,6 +1,7 @@
 """One process for one folder: a lock that the operating system drops when its holder ends, however it ends."""
 
 import contextlib
+import errno
 import pathlib
 from collections.abc import Iterator
 from typing import Any
@@ -39,6 +40,7 @@ def _try_lock(handle: Any) -> bool:
         lock = lambda: fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # noqa: E731
     try:
         lock()
-    except OSError:
-        return False
+    except OSError as error:
+        # Others say that this file system has no locks, and then nobody holds one.
+        return error.errno not in (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
     return True

@@ -178,7 +178,9 @@ class Run:
         Exact when energies are; also with Gaussian noise that is the same everywhere, which weighs all draws alike.
         """
         tilt = by_energy.log_tilt(np.asarray(self.energies), self.temperature, to)
-        log_weights = np.asarray(self.log_weights, np.float64) + tilt
+        log_weights = np.asarray(self.log_weights, np.float64)
+        # Draws of a diverged chain have no energy, and go on counting for nothing.
+        log_weights = log_weights + np.where(np.isfinite(log_weights), tilt, 0.0)
         return dataclasses.replace(self, log_weights=log_weights, config={**self.config, "temperature": float(to)})
 
     def summary(self) -> Any:

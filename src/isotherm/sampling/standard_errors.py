@@ -74,6 +74,9 @@ def num_stretches(num_chains: int, num_draws: int) -> int:
 
 def errors_of(stretches: Stretches, log_weights: np.ndarray) -> Errors:
     """Means, standard errors and R-hat; the weights say whether any error can be known."""
+    # A chain without weight, such as one that diverged, says nothing of the error.
+    is_heard = stretches.mass.sum(axis=1) > 0
+    stretches = Stretches(*(part[is_heard] for part in stretches))
     mass, first, second = stretches
     total = mass.sum()
     mean = first.sum(axis=(0, 1)) / total

@@ -87,7 +87,7 @@ def _notes_on_kernels(run: Run) -> list[str]:
     """What is wrong with the moves, in words."""
     frozen_at = run.stats.get("preconditioner_frozen_at")
     # Swaps by a buffer follow no law anyway.
-    if frozen_at is None or "buffer" in run.stats or 0 <= int(frozen_at) <= int(run.iterations[0]):
+    if frozen_at is None or "buffer" in run.stats or 0 <= np.max(frozen_at) <= run.iterations[0]:
         return []
     return [
         "The preconditioner went on adapting while draws were taken, so that they do not follow exp(-U / T): spreads may be off by "
