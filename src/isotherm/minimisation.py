@@ -8,11 +8,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jax import Array
 from scipy.optimize import OptimizeResult
 
 from isotherm.contour import uniform_partition
+from isotherm.descent import MOST_TRIES, descend_from, guarded
 from isotherm.errors import check_integer, check_real, refuse
 from isotherm.potentials.energy import EnergyPotential
 from isotherm.randomness import seed_key
@@ -25,9 +25,6 @@ _DRIFT, _NOISE, _REACH = 0.01, 0.02, 0.1
 _NUM_BINS = 64
 _CYCLE = 2_000
 _BLOCK = 250
-_DESCENT = 60
-# Of a line search, at most.
-_TRIES = 20
 
 
 def minimize(
@@ -183,7 +180,7 @@ class _Search:
 
     def plateau(self, z: Array) -> Array:
         """The function in units of the domain, finite everywhere, with a gradient of zero where it was not."""
-        return _guarded(self._value, self.ceiling)(z)
+        return guarded(self._value, self.ceiling)(z)
 
     def sampler(self, starts: Array) -> Sampler:
         """AWSGLD with steps, noise and bins from what the function shows at the starts."""
@@ -221,7 +218,7 @@ class _Search:
     def descend(self, starts: Array) -> None:
         """L-BFGS from every start, for as long as the budget lasts."""
         allowed = self.left // len(starts)
-        if allowed < _TRIES + 2:
+        if allowed < MOST_TRIES + 2:
             return
         ends, values, spent = self._descent(starts, jnp.asarray(min(allowed, 2**30), jnp.int32))
         self.num_evaluations += int(np.sum(spent))
@@ -277,45 +274,4 @@ class _Search:
 
     @functools.cached_property
     def _descent(self) -> Callable[[Array, Array], Any]:
-        return jax.jit(jax.vmap(lambda z, allowed: _descend(self.plateau, z, allowed), (0, None)))
-
-
-def _guarded(function: Callable[[Array], Array], ceiling: float) -> Callable[[Array], Array]:
-    """`function`, with a value of `ceiling` and no gradient where either of its own is not finite."""
-
-    @jax.custom_vjp
-    def guarded(z):
-        return forward(z)[0]
-
-    def forward(z):
-        value, gradient = jax.value_and_grad(function)(z)
-        is_finite = jnp.isfinite(value) & jnp.all(jnp.isfinite(gradient))
-        return jnp.where(jnp.isfinite(value), value, ceiling), jnp.where(is_finite, gradient, 0.0)
-
-    guarded.defvjp(forward, lambda gradient, cotangent: (cotangent * gradient,))
-    return guarded
-
-
-def _descend(function: Callable[[Array], Array], start: Array, allowed: Array) -> tuple[Array, Array, Array]:
-    """The end of L-BFGS, its value, and how many evaluations it took, at most `allowed`."""
-    search = optax.scale_by_zoom_linesearch(max_linesearch_steps=_TRIES, initial_guess_strategy="one")
-    solver = optax.lbfgs(linesearch=search)
-    look = optax.value_and_grad_from_state(function)
-
-    def step(loop):
-        z, state, spent, _, number = loop
-        value, gradient = look(z, state=state)
-        updates, state = solver.update(gradient, state, z, value=value, grad=gradient, value_fn=function)
-        tries = optax.tree.get(state, "num_linesearch_steps")
-        after: Any = optax.apply_updates(z, updates)
-        moved = jnp.max(jnp.abs(after - z))
-        is_sane = jnp.all(jnp.isfinite(after))
-        return jnp.where(is_sane, after, z), state, spent + tries, jnp.where(is_sane, moved, 0.0), number + 1
-
-    def goes_on(loop):
-        return (loop[4] < _DESCENT) & (loop[3] > 1e-7) & (loop[2] + _TRIES <= allowed)
-
-    # The value at the start, and that at the end.
-    begin = (start, solver.init(start), jnp.full((), 2, jnp.int32), jnp.ones((), start.dtype), jnp.zeros((), jnp.int32))
-    end, _, spent, _, _ = jax.lax.while_loop(goes_on, step, begin)
-    return end, function(end), spent
+        return jax.jit(jax.vmap(lambda z, allowed: descend_from(self.plateau, z, allowed), (0, None)))

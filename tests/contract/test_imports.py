@@ -22,6 +22,7 @@ ORDER = [
     "predictive",
     "bandits",
     "advice",
+    "descent",
     "minimisation",
     "userfile",
     "experiments",
