@@ -10,7 +10,8 @@ from isotherm.errors import check_integer, check_real
 from isotherm.sampling.estimates import Estimate, effective_sample_size, normalised_weights, sum_stretches
 from isotherm.sampling.standard_errors import errors_of, is_heavy, why_unknown
 
-_LARGEST_EXPONENT = 700.0
+# Squares of its exponential are finite.
+_LARGEST_EXPONENT = 300.0
 
 
 class Histogram(NamedTuple):
