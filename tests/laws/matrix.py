@@ -188,8 +188,8 @@ def run_of(method: str, setting: str, factor: float = 1.0, folder: Any = None) -
     # Weighted draws, draws late in cycles, and chains that a preconditioner slows down, need more of them.
     is_slow = method in FAMILIES["contour"] or method in ("psgld", "cycsgld", "cycsghmc")
     num_steps = int(target.num_steps / min(factor, 1.0)) * (2 if is_slow else 1)
-    if (method, setting) == ("psgld", "modes"):
-        num_steps *= 3
+    if setting == "modes" and method in (*FAMILIES["contour"], "psgld"):
+        num_steps *= 4
     options: dict[str, Any] = {"num_runs": NUM_RUNS, "burn_in": num_steps // 5, "thinning": 10, "seed": 1}
     if method in ("icsgld", "icsghmc", "picsgld"):
         options["num_chains"] = 2
