@@ -16,6 +16,7 @@ from isotherm.potentials.batches import Batch
 from isotherm.potentials.flax_networks import from_nnx
 from isotherm.potentials.networks import NetworkPotential
 from isotherm.sampling.iteration import Parts, read
+from isotherm.sampling.periodic import numbered_batch
 from isotherm.sampling.sampler import LoopState
 
 BLOCK = 100
@@ -150,7 +151,7 @@ class Loop:
 
         def refresh(chains):
             feed = (buffer.contexts, buffer.taken), jnp.minimum(buffer.num_seen, self.settings.capacity)
-            batch_of = lambda number: parts.potential.batch(jnp.zeros(2, jnp.uint32), number, feed)  # noqa: E731
+            batch_of = functools.partial(numbered_batch, parts, feed)
 
             def one(estimator, position, model_state):
                 full = parts.potential.full_energy(position, model_state, feed)

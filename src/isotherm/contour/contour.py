@@ -64,10 +64,10 @@ class Contour(Coupling):
         zeta: how far to flatten: 0 is the plain sampler, 1 gives a flat energy histogram at the fixed point.
         gain: g_k, a function of the iteration, in (0, 1].
         field: f. "psi" is Psi^zeta at the energy over that of the bin that was heaviest when the scale was last folded in, and
-            at most 1; its fixed point is the mass of each bin. "theta^zeta" is
-            the thesis' CSGLD and "theta" its ICSGLD, both at the bin; "cumulative" is its AWSGLD: theta at the bin, and all bins
-            from J on are hit. "theta" has no fixed point when chains meet the top bin, where psi is 1 and nothing pushes them back:
-            theta runs away into it. "theta^zeta" hardly moves when zeta is large: 200 bins at zeta 10 start with f = 200^-10.
+            at most 1; its fixed point is the mass of each bin. "theta^zeta" is the thesis' CSGLD and "theta" its ICSGLD, both at
+            the bin; "cumulative" is its AWSGLD: theta at the bin, and all bins from J on are hit. "theta" has no fixed point when
+            chains meet the top bin, where psi is 1 and nothing pushes them back: theta runs away into it. "theta^zeta" hardly
+            moves when zeta is large: 200 bins at zeta 10 start with f = 200^-10.
         is_shared: whether the chains of a run learn one theta together, or each its own.
         slopes: "backward" as above, or "forward", (log theta(J + 1) - log theta(J)) / width.
         bounds: of psi; None leaves it free.
@@ -285,9 +285,9 @@ class Contour(Coupling):
         number = jnp.maximum(self._per_group(alive), 1.0)
         # Theta never moves all of the way: nothing of it would be left.
         wanted = gain * self._per_group(pull) / number
-        gain = jnp.where(wanted > _FURTHEST, gain * _FURTHEST / jnp.maximum(wanted, _FURTHEST), gain)
-        scale = weights.scale * (1.0 - jnp.minimum(wanted, _FURTHEST))
-        return weights._replace(scale=scale), gain * pull / (number * scale)
+        share = _FURTHEST / jnp.maximum(wanted, _FURTHEST)
+        scale = weights.scale * (1.0 - share * wanted)
+        return weights._replace(scale=scale), share * gain * pull / (number * scale)
 
     @functools.cached_property
     def _fold_every(self) -> int:

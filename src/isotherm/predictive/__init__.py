@@ -13,12 +13,13 @@ from isotherm.predictive.classification import (
     nll,
     summarise,
 )
+from isotherm.predictive.ensembles import Ensemble, joined, trained
 from isotherm.predictive.landscape import Landscape, plot_landscape, project
 from isotherm.predictive.outliers import auroc, entropy_cdf, fpr95
 from isotherm.predictive.pictures import plot_entropy_cdfs, plot_reliability
 from isotherm.predictive.regression import coverage, crps, gaussian_nll, intervals, predictive_mean, rmse
 from isotherm.predictive.scaling import fit_temperature, scaled
-from isotherm.predictive.swag import Ensemble, Swag, fit_swag, joined, refresh_statistics, trained
+from isotherm.predictive.swag import Swag, fit_swag, refresh_statistics
 
 __all__ = [
     "Calibration",

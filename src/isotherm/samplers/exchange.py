@@ -1,7 +1,7 @@
 """Samplers of replicas that exchange rungs by corrected swaps."""
 
 import dataclasses
-from typing import TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -206,17 +206,15 @@ def _exchange(
     name: str, kernel: Kernel, estimator: Estimator, ladder: Ladder, rule: Corrected, options: ExchangeOptions
 ) -> Sampler:
     check_options(name, options, ExchangeOptions.__annotations__)
-    coupling = Exchange(
-        ladder,
-        _scheme(options.get("scheme"), ladder.num_rungs),
-        dataclasses.replace(rule, gate_log_correction=options.get("gate_log_correction", 0.0)),
-        options.get("adaptation"),
-        options.get("intensity", 1.0),
-        options.get("cooling", 0),
-        options.get("fresh_energies", False),
-    )
+    given: dict[str, Any] = dict(options)
+    own = {
+        option: given[option] for option in ("adaptation", "intensity", "cooling", "fresh_energies") if option in given
+    }
+    if "gate_log_correction" in given:
+        rule = dataclasses.replace(rule, gate_log_correction=given["gate_log_correction"])
+    coupling = Exchange(ladder, _scheme(options.get("scheme"), ladder.num_rungs), rule, **own)
     first = (("step_factor", ladder.step_sizes[0]), ("temperature_factor", ladder.temperatures[0]))
-    step_size, temperature = (_scaled(name, value, options.get(name, 1.0)) for name, value in first)
+    step_size, temperature = (_scaled(option, value, given.get(option, 1.0)) for option, value in first)
     kernel = within(kernel, options.get("box"))
     return Sampler(kernel, step_size, temperature, estimator, coupling, name=name)
 

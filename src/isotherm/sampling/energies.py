@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 
 from isotherm.errors import check_integer, check_real
 from isotherm.sampling.estimates import Estimate, effective_sample_size, normalised_weights, sum_stretches
-from isotherm.sampling.standard_errors import errors_of, is_heavy, why_unknown
+from isotherm.sampling.standard_errors import HEAVIEST_TAIL, errors_of, tail_shape, why_unknown
 
 # Squares of its exponential are finite.
 _LARGEST_EXPONENT = 300.0
@@ -73,8 +73,8 @@ def log_z_ratio(
     stretches = sum_stretches(lambda piece: piece[:, None], relative, normalised_weights(weights))
     errors = errors_of(stretches, weights)
     effective, number = effective_sample_size(tilted), int(np.isfinite(weights).sum())
-    notes = list(why_unknown(errors, weights))
-    if to != temperature and (effective < max(0.01 * number, 30.0) or is_heavy(tilted)):
+    notes = list(why_unknown(errors))
+    if to != temperature and (effective < max(0.01 * number, 30.0) or tail_shape(tilted) > HEAVIEST_TAIL):
         notes.append(
             f"Few draws represent the temperature {to:g}: it is as if there were {effective:.0f} out of {number}. Go there in "
             "smaller steps, with a run at a temperature between, or flatten further (`zeta`)."

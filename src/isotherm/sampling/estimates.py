@@ -118,7 +118,7 @@ def estimate(function: Callable[[Any], Any], draws: Any, log_weights: np.ndarray
         spread=as_tree(errors.spread),
         r_hat=as_tree(errors.r_hat),
         degrees=as_tree(errors.degrees),
-        notes=why_unknown(errors, log_weights),
+        notes=why_unknown(errors),
     )
 
 

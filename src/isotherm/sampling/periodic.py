@@ -57,7 +57,7 @@ def measure(parts: Parts, seed_key: Array, feed: Any, state: State, iteration: A
 
 def refresh(parts: Parts, feed: Any, state: State, energies: Array | None = None) -> State:
     """The runs after the periodic work of the estimator; energies of all data, without the prior's, are given or found."""
-    batch_of = functools.partial(_numbered_batch, parts, feed)
+    batch_of = functools.partial(numbered_batch, parts, feed)
 
     def of_chain(estimator, position, model_state, energy):
         if energy is None:
@@ -90,7 +90,7 @@ def add_pieces(parts: Parts, pieces: Stream, count: Array, state: State, sums: t
     return lax.fori_loop(0, count, add, sums)
 
 
-def _numbered_batch(parts: Parts, feed: Any, number: Array) -> Any:
+def numbered_batch(parts: Parts, feed: Any, number: Array) -> Any:
     """One of the batches that are the same for all chains and times."""
     key = jnp.zeros(2, jnp.uint32)
     if not isinstance(feed, Stream):

@@ -22,7 +22,7 @@ _DRAWS_PER_CHAIN = 5.0
 # fewer than this. Draws of unequal weight have fewer even where all is well.
 _FEWEST_STRETCHES, _FEWEST_WEIGHTED = 20.0, 8.0
 # Above this shape the tail of the weights has no variance.
-_HEAVIEST_TAIL = 0.5
+HEAVIEST_TAIL = 0.5
 _DISAGREEING = 1.1
 
 
@@ -52,6 +52,7 @@ class Errors(NamedTuple):
         r_hat: shape (K,); NaN for a single draw.
         is_slow: whether too few autocorrelation times fit into the run, shape (K,).
         is_rare: whether a few stretches carry the error, shape (K,).
+        tail: the shape of the weights' tail; see `tail_shape`.
     """
 
     mean: np.ndarray
@@ -62,6 +63,7 @@ class Errors(NamedTuple):
     r_hat: np.ndarray
     is_slow: np.ndarray
     is_rare: np.ndarray
+    tail: float
 
 
 def num_stretches(num_chains: int, num_draws: int) -> int:
@@ -89,9 +91,10 @@ def errors_of(stretches: Stretches, log_weights: np.ndarray) -> Errors:
     is_slow = is_alone & (effective < _DRAWS_PER_CHAIN * num_chains) & (num_chains < _MANY_CHAINS)
     is_slow |= (degrees < 3) & (variance > 0)
     is_rare = _num_carrying(sums) < (_FEWEST_STRETCHES if np.ptp(_finite(log_weights)) == 0 else _FEWEST_WEIGHTED)
-    is_unknown = is_slow | is_rare | is_heavy(log_weights)
+    tail = tail_shape(log_weights)
+    is_unknown = is_slow | is_rare | (tail > HEAVIEST_TAIL)
     known = np.where(is_unknown, np.nan, np.sqrt(variance))
-    return Errors(mean, known, degrees, effective, np.sqrt(spread), _r_hat(stretches), is_slow, is_rare)
+    return Errors(mean, known, degrees, effective, np.sqrt(spread), _r_hat(stretches), is_slow, is_rare, tail)
 
 
 def _num_carrying(sums: np.ndarray) -> np.ndarray:
@@ -169,13 +172,12 @@ def tail_shape(log_weights: np.ndarray) -> float:
     return float(np.mean(np.log1p(-slope * excess)))
 
 
-def why_unknown(errors: Errors, log_weights: np.ndarray) -> tuple[str, ...]:
+def why_unknown(errors: Errors) -> tuple[str, ...]:
     """What to say of errors that are unknown, and of chains that disagree."""
     notes = []
-    shape = tail_shape(log_weights)
-    if shape > _HEAVIEST_TAIL:
+    if errors.tail > HEAVIEST_TAIL:
         notes.append(
-            f"The error is unknown: the weights have so heavy a tail (shape {shape:.2f}, above {_HEAVIEST_TAIL}) that a single "
+            f"The error is unknown: the weights have so heavy a tail (shape {errors.tail:.2f}, above {HEAVIEST_TAIL}) that a single "
             "draw not yet met may change the mean. Flatten less (`zeta`), or go less far from the temperature of the run."
         )
     if np.any(errors.is_slow):
@@ -201,11 +203,6 @@ def why_unknown(errors: Errors, log_weights: np.ndarray) -> tuple[str, ...]:
 def _finite(log_weights: np.ndarray) -> np.ndarray:
     flat = np.asarray(log_weights, np.float64).reshape(-1)
     return flat[np.isfinite(flat)]
-
-
-def is_heavy(log_weights: np.ndarray) -> bool:
-    """Whether the tail of the weights is too heavy for any error to be known."""
-    return tail_shape(log_weights) > _HEAVIEST_TAIL
 
 
 def half_width(std_error: np.ndarray, degrees: np.ndarray, level: float) -> np.ndarray:

@@ -15,7 +15,7 @@ _MOST_ROWS = 50
 _LEAST_RANGE, _COARSEST = 1e-3, 0.05
 
 
-class Row(NamedTuple):
+class Coordinate(NamedTuple):
     """One coordinate."""
 
     name: str
@@ -34,7 +34,7 @@ class Summary:
     and a note says why.
     """
 
-    rows: list[Row]
+    rows: list[Coordinate]
     notes: list[str]
 
     def __str__(self) -> str:
@@ -63,7 +63,7 @@ def summarise(run: Run) -> Summary:
     for number, (name, place) in enumerate(places):
         label = "x" if name == "value" else name
         numbers = (found.mean, found.std_error, found.spread, found.effective_draws, found.r_hat)
-        rows.append(Row(f"{label}{list(place)}" if place else label, *(float(part[number]) for part in numbers)))
+        rows.append(Coordinate(f"{label}{list(place)}" if place else label, *(float(part[number]) for part in numbers)))
     return Summary(rows, _notes(run) + list(found.notes))
 
 

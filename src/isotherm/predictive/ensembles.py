@@ -1,0 +1,83 @@
+"""Ensembles of networks that are no run: trained on, or joined from several."""
+
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from isotherm.errors import check_real, refuse
+from isotherm.potentials.networks import NetworkPotential
+from isotherm.predictive.average import Draws
+from isotherm.sampling import Sampler, per_chain, sample
+from isotherm.sampling.estimates import normalised_weights
+
+
+class Ensemble(NamedTuple):
+    """Networks from elsewhere than a run, as `predict` takes them. Axes (run, chain, draw, ...)."""
+
+    draws: Any
+    model_state: Any
+    log_weights: np.ndarray
+
+
+def trained(
+    ensemble: Draws, potential: NetworkPotential, sampler: Sampler, *, num_steps: int | None = None, seed: int = 0
+) -> Ensemble:
+    """The networks of an ensemble after each was trained on.
+
+    The thesis evaluates networks drawn from SWAG's Gaussians after an epoch of SGD with momentum:
+    ``trained(swag.sample(10, potential=potential), potential, iso.msgd(step_size))``. Networks train side by side, as chains of one
+    run. BatchNorm statistics start from the potential's own and follow the training, so that it should take an epoch or more.
+
+    Args:
+        ensemble: draws of networks' weights.
+        potential: the potential that they came from.
+        sampler: how to train, such as `iso.msgd(step_size)` with the last step size of the path.
+        num_steps: iterations; None is one epoch.
+        seed: of batches and noise.
+    """
+    number = num_steps or -(-potential.num_data // (potential.batch_size or potential.num_data))
+    log_weights = np.asarray(ensemble.log_weights)
+    shape = log_weights.shape
+    starts = jax.tree.map(_flat, ensemble.draws)
+    run = sample(
+        potential,
+        sampler,
+        num_steps=number + 1,
+        burn_in=number,
+        num_chains=log_weights.size,
+        init=per_chain(starts),
+        seed=seed,
+        progress=False,
+    )
+    back = lambda leaf: np.asarray(leaf)[0, :, 0].reshape(*shape, *leaf.shape[3:])  # noqa: E731
+    return Ensemble(jax.tree.map(back, run.draws), jax.tree.map(back, run.model_state), log_weights)
+
+
+def joined(*parts: tuple[Draws, float]) -> Ensemble:
+    """One ensemble from several with a factor each: ``joined((pretrained, 10.0), (run, 1.0))``.
+
+    A draw counts with its factor times its weight over the mean weight of its own part. The thesis' averages of exchange samplers
+    start from pretrained networks of weight 10, to which every epoch adds one of weight 1.
+    """
+    if not parts:
+        refuse("parts", "at least one pair (ensemble, factor)", "none", "Give pairs.")
+    draws, states, weights = [], [], []
+    for ensemble, factor in parts:
+        check_real("factor", factor, "Give what a draw of this part counts.", above=0.0)
+        log_weights = np.asarray(ensemble.log_weights, np.float64)
+        with np.errstate(divide="ignore"):
+            relative = np.log(normalised_weights(log_weights) * log_weights.size)
+        weights.append(np.log(factor) + relative.reshape(-1))
+        draws.append(jax.tree.map(_flat, ensemble.draws))
+        states.append(jax.tree.map(_flat, ensemble.model_state))
+
+    def together(trees):
+        return jax.tree.map(lambda *leaves: np.concatenate(leaves)[None, None], *trees)
+
+    return Ensemble(together(draws), together(states), np.concatenate(weights)[None, None])
+
+
+def _flat(leaf: Any) -> np.ndarray:
+    """A leaf (run, chain, draw, ...) with one axis for all draws."""
+    return np.asarray(leaf).reshape(-1, *leaf.shape[3:])
