@@ -177,8 +177,8 @@ def why_unknown(errors: Errors) -> tuple[str, ...]:
     notes = []
     if errors.tail > HEAVIEST_TAIL:
         notes.append(
-            f"The error is unknown: the weights have so heavy a tail (shape {errors.tail:.2f}, above {HEAVIEST_TAIL}) that a single "
-            "draw not yet met may change the mean. Flatten less (`zeta`), or go less far from the temperature of the run."
+            f"The error is unknown: the weights have so heavy a tail (shape {errors.tail:.2f}, above {HEAVIEST_TAIL}) that a "
+            "single draw not yet met may change the mean. Flatten less (`zeta`), or go less far from the temperature of the run."
         )
     if np.any(errors.is_slow):
         fewest = float(np.min(errors.effective_draws[errors.is_slow]))
