@@ -23,7 +23,7 @@ _DRAWS_PER_CHAIN = 5.0
 _FEWEST_STRETCHES, _FEWEST_WEIGHTED = 20.0, 8.0
 # Above this shape the tail of the weights has no variance.
 HEAVIEST_TAIL = 0.5
-_DISAGREEING = 1.1
+_DISAGREEING = 1.05
 
 
 class Stretches(NamedTuple):
