@@ -8,11 +8,12 @@ Conventions: U(x) = -log prior(x) - (N/n) * sum of log likelihoods, density exp(
 draw, ...).
 """
 
-from isotherm import bandits, contour, data, estimators, exchange, potentials, predictive, schedules
-from isotherm.advice import Advice, advise
-from isotherm.errors import DivergenceError, DivergenceWarning
-from isotherm.minimisation import minimize
+from isotherm import bandits, contour, data, estimators, exchange, potentials, predictive
+from isotherm.foundation import schedules
+from isotherm.foundation.errors import DivergenceError, DivergenceWarning
+from isotherm.minimize import minimize
 from isotherm.potentials import Potential, from_energy, from_likelihood, from_log_density, with_noise
+from isotherm.runs import Run, load
 from isotherm.samplers import (
     awsgld,
     csghmc,
@@ -41,7 +42,8 @@ from isotherm.samplers import (
     vr_resghmc,
     vr_resgld,
 )
-from isotherm.sampling import Run, Sampler, load, per_chain, resume, sample
+from isotherm.sampling import Sampler, per_chain, resume, sample
+from isotherm.sampling.advise import Advice, advise
 
 __version__ = "0.1.0"
 

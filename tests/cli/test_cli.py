@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import isotherm as iso
-from isotherm.cli import main
+from isotherm.cli.main import main
 from isotherm.experiments import EXPERIMENTS
 from isotherm.samplers import METHODS
 

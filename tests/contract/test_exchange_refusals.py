@@ -16,7 +16,7 @@ from isotherm.exchange import (
     geometric_ladder,
     optimal_window,
 )
-from isotherm.schedules import PolynomialGain
+from isotherm.foundation.schedules import PolynomialGain
 
 
 def energy(x):

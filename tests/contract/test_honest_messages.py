@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import isotherm as iso
-from isotherm.errors import DivergenceError, DivergenceWarning
-from isotherm.randomness import seed_key
+from isotherm.foundation.errors import DivergenceError, DivergenceWarning
+from isotherm.foundation.randomness import seed_key
 
 ENERGY = lambda x: 0.5 * jnp.sum(x**2)  # noqa: E731
 NORMAL = iso.from_energy(ENERGY)

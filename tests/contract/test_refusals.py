@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import isotherm as iso
-from isotherm.errors import DivergenceError, DivergenceWarning
+from isotherm.foundation.errors import DivergenceError, DivergenceWarning
+from isotherm.foundation.schedules import Annealed, CyclicalCosine
 from isotherm.kernels import PSGLD, SGHMC, Stein, within
-from isotherm.schedules import Annealed, CyclicalCosine
 
 
 def energy(x):

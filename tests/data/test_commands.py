@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from isotherm.cli import main
+from isotherm.cli.main import main
 from isotherm.data import CATALOGUE, check
 from isotherm.data.contents import YACHT
 from tests.data import make

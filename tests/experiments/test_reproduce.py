@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from isotherm.cli import main
+from isotherm.cli.main import main
 from isotherm.experiments import EXPERIMENTS
 
 TINY = {"batch_size": 100, "filters": (2, 2), "hidden": 4, "num_kept": 3, "grid": 2, "num_tuning": 1}

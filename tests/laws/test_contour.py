@@ -14,9 +14,9 @@ from isotherm.contour import Contour, Partition
 from isotherm.contour.fields import strength_of
 from isotherm.contour.weights import add, fold_scale, init_weights, prefix_sums
 from isotherm.coupling import Readings
+from isotherm.foundation.schedules import PolynomialGain
 from isotherm.kernels import SGLD, limited
 from isotherm.kernels.kernel import Move
-from isotherm.schedules import PolynomialGain
 from isotherm.targets import csgld_mixture
 
 MASSES = np.array([0.3, 0.25, 0.2, 0.12, 0.08, 0.05])

@@ -11,7 +11,7 @@ import isotherm as iso
 from isotherm.contour import Contour, Partition, Regularised
 from isotherm.contour.weights import add, fold_scale, init_weights, prefix_sums
 from isotherm.coupling import Readings
-from isotherm.schedules import PolynomialGain
+from isotherm.foundation.schedules import PolynomialGain
 
 NORMAL = iso.from_energy(lambda x: 0.5 * jnp.sum(x**2))
 PARTITION = Partition(0.0, 0.5, 8)

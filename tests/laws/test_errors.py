@@ -9,8 +9,8 @@ import pytest
 from scipy.signal import lfilter
 
 import isotherm as iso
-from isotherm.sampling.estimates import estimate
-from isotherm.sampling.standard_errors import tail_shape
+from isotherm.runs.estimates import estimate
+from isotherm.runs.standard_errors import tail_shape
 
 REPEATS = 200
 
@@ -108,8 +108,8 @@ def test_intervals_cover_the_truth_or_are_unknown(name, chains):
 
 
 def test_errors_that_ignore_correlations_would_not_cover(monkeypatch):
-    monkeypatch.setattr("isotherm.sampling.standard_errors._MOST_CORRELATION", np.inf)
-    monkeypatch.setattr("isotherm.sampling.estimates.num_stretches", lambda chains, draws: draws)
+    monkeypatch.setattr("isotherm.runs.standard_errors._MOST_CORRELATION", np.inf)
+    monkeypatch.setattr("isotherm.runs.estimates.num_stretches", lambda chains, draws: draws)
     honest, _, _ = coverage(PROCESSES["AR(1) with 0.9"], 4, 512)
     assert honest < 0.8
 

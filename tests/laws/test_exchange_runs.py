@@ -17,8 +17,8 @@ from isotherm.exchange import (
     Exchange,
     Ladder,
 )
+from isotherm.foundation.schedules import PolynomialGain
 from isotherm.kernels import SGLD
-from isotherm.schedules import PolynomialGain
 from isotherm.targets import mixture_posterior, modes25, resgld_mixtures
 
 

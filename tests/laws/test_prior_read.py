@@ -7,7 +7,7 @@ import pytest
 
 import isotherm as iso
 from isotherm.contour import Partition
-from isotherm.sampling import iteration
+from isotherm.engine import iteration
 
 PARTITION = Partition(0.5, 0.5, 12)
 THETA = tuple(np.exp(-0.35 * np.arange(12)))

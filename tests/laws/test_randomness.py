@@ -7,8 +7,8 @@ import pytest
 from jax.extend.random import threefry_2x32
 from scipy import stats
 
+from isotherm.foundation.randomness import Purpose, chain_keys, normals, run_keys, student_t, threefry, uniforms, words
 from isotherm.potentials.batches import batch_indices, permute
-from isotherm.randomness import Purpose, chain_keys, normals, run_keys, student_t, threefry, uniforms, words
 
 KEY = jnp.array([17, 4], jnp.uint32)
 

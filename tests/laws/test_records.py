@@ -11,8 +11,8 @@ from jax import Array
 
 import isotherm as iso
 from isotherm.coupling import Coupling
+from isotherm.foundation.randomness import uniforms
 from isotherm.kernels import SGHMC, SGLD, Move
-from isotherm.randomness import uniforms
 from isotherm.sampling import Sampler
 from isotherm.targets.unimodal import GaussianEnergy
 from tests.statistics import FAIL, PASS, assert_law, z_score

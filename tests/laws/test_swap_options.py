@@ -9,7 +9,7 @@ import isotherm as iso
 from isotherm.coupling import Readings
 from isotherm.exchange import Adjacent, Corrected, DeterministicEvenOdd, Exchange, Ladder
 from isotherm.exchange.rules import Pairing
-from isotherm.schedules import Following
+from isotherm.foundation.schedules import Following
 from isotherm.targets import resgld_mixtures
 
 

@@ -18,7 +18,7 @@ from isotherm.exchange import (
     expected_swap_rate,
 )
 from isotherm.exchange.rules import CorrectedState, Pairing
-from isotherm.randomness import uniforms
+from isotherm.foundation.randomness import uniforms
 
 NUM_DRAWS = 10_000
 TEMPERATURES = (1.0, 1.9, 3.5, 7.0)

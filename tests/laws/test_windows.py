@@ -9,7 +9,7 @@ import optax
 import pytest
 
 import isotherm as iso
-from isotherm.schedules import Annealed, CollectionWindow, CyclicalCosine, CyclicalTemperature
+from isotherm.foundation.schedules import Annealed, CollectionWindow, CyclicalCosine, CyclicalTemperature
 
 
 @pytest.mark.parametrize(

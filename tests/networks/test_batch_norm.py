@@ -8,9 +8,9 @@ import pytest
 from flax import linen, nnx
 
 import isotherm as iso
+from isotherm.engine import iteration, program
 from isotherm.potentials import from_equinox, from_linen, from_nnx
 from isotherm.predictive import predict
-from isotherm.sampling import iteration, program
 
 RNG = np.random.default_rng(0)
 X = (3.0 + 2.0 * RNG.standard_normal((120, 3))).astype(np.float32)
@@ -101,7 +101,7 @@ def test_running_statistics_are_those_of_the_recursion():
     run = iso.sample(potential, iso.sgd(1e-12), num_steps=3, init=potential.start, progress=False)
     weights = jax.tree.map(lambda leaf: leaf[0, 0, 0], run.draws)
     feed, mean = potential.feed(), np.zeros(4)
-    from isotherm.randomness import Purpose, fold, run_keys
+    from isotherm.foundation.randomness import Purpose, fold, run_keys
 
     key = fold(run_keys(jax.random.key(0, impl="threefry2x32"), Purpose.BATCH, 1)[0], 0)
     for number in range(2):

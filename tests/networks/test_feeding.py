@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import isotherm as iso
-from isotherm.sampling import feeding
+from isotherm.sampling import data_source
 from isotherm.sampling.settings import _program
 
 RNG = np.random.default_rng(0)
@@ -40,7 +40,7 @@ SAMPLERS = {
 )
 def test_streaming_gives_the_same_run(name, is_shared, monkeypatch):
     # Small blocks, so that several are gathered ahead.
-    monkeypatch.setattr(feeding, "_STREAM_BYTES", 20_000)
+    monkeypatch.setattr(data_source, "_STREAM_BYTES", 20_000)
     sampler, options = SAMPLERS[name]
     runs = [
         iso.sample(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from isotherm.predictive.outliers import auroc, entropy_cdf, fpr95
+from isotherm.predictive.ood import auroc, entropy_cdf, fpr95
 
 
 def random_case(seed=0):

@@ -6,7 +6,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from isotherm.predictive.classification import calibration
-from isotherm.predictive.pictures import plot_entropy_cdfs, plot_reliability
+from isotherm.predictive.plots import plot_entropy_cdfs, plot_reliability
 
 # Confidences 0.9, 0.7, 0.6 in bins of width 1/4: the first is right, the others are in one bin and half right.
 P, Y = [[0.9, 0.1], [0.3, 0.7], [0.6, 0.4]], [0, 0, 0]

@@ -9,8 +9,8 @@ import pytest
 from flax import nnx
 
 import isotherm as iso
+from isotherm.foundation.schedules import as_schedule
 from isotherm.predictive import Ensemble, fit_swag, joined, predict, refresh_statistics, trained
-from isotherm.schedules import as_schedule
 
 RNG = np.random.default_rng(0)
 

@@ -12,10 +12,11 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import isotherm as iso
-from isotherm.sampling import estimates, harvest
-from isotherm.sampling.store import StoredArray
-from isotherm.sampling.trace import Records
-from isotherm.sampling.trees import describe_structure, named_leaves, rebuild
+from isotherm.engine.records import Records
+from isotherm.runs import estimates
+from isotherm.runs.pytree_json import describe_structure, named_leaves, rebuild
+from isotherm.runs.store import StoredArray
+from isotherm.sampling import harvest
 
 
 @pytest.fixture(scope="module")

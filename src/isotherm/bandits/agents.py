@@ -5,10 +5,10 @@ from typing import Any
 
 import isotherm.samplers as samplers
 from isotherm.contour import Partition, Regularised
-from isotherm.errors import check_choice, check_integer, check_real, refuse
+from isotherm.foundation.errors import check_choice, check_integer, check_real, refuse
+from isotherm.foundation.schedules import Annealed
 from isotherm.kernels import PSGLD
 from isotherm.sampling.sampler import Sampler
-from isotherm.schedules import Annealed
 
 RULES = ("average", "single")
 _PRECONDITIONER: dict[str, Any] = {"decay": 0.99, "regulariser": 1e-3, "gradient_scale": 1 / 512}

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from isotherm.errors import check_real, refuse
+from isotherm.foundation.errors import check_real, refuse
 
 
 class Arrivals(NamedTuple):

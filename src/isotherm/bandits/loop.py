@@ -11,12 +11,12 @@ from jax import Array, lax
 
 from isotherm.bandits.agents import Agent
 from isotherm.bandits.environments import Arrivals, Environment
-from isotherm.errors import check_integer, check_real, refuse
+from isotherm.engine.iteration import Parts, read
+from isotherm.engine.periodic import numbered_batch
+from isotherm.foundation.errors import check_integer, check_real, refuse
 from isotherm.potentials.batches import Batch
 from isotherm.potentials.flax_networks import from_nnx
 from isotherm.potentials.networks import NetworkPotential
-from isotherm.sampling.iteration import Parts, read
-from isotherm.sampling.periodic import numbered_batch
 from isotherm.sampling.sampler import LoopState
 
 BLOCK = 100

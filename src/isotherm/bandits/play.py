@@ -11,8 +11,8 @@ import numpy as np
 from isotherm.bandits.agents import Agent
 from isotherm.bandits.environments import Environment
 from isotherm.bandits.loop import BLOCK, Loop, Settings, make_potential
-from isotherm.errors import check_integer
-from isotherm.randomness import seed_key
+from isotherm.foundation.errors import check_integer
+from isotherm.foundation.randomness import seed_key
 
 
 class Play(NamedTuple):

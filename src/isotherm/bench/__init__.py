@@ -13,7 +13,7 @@ from isotherm.bench.network import overhead_rows
 from isotherm.bench.tempering import exchange_rows
 from isotherm.bench.timing import Measurement
 from isotherm.bench.toy import sgld_rows
-from isotherm.errors import refuse
+from isotherm.foundation.errors import refuse
 
 _PEERS = {"blackjax": "BlackJAX", "tensorflow_probability": "TensorFlow Probability"}
 

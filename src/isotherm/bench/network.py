@@ -9,8 +9,8 @@ import numpy as np
 from jax import lax
 
 from isotherm.bench.timing import Measurement, rates
+from isotherm.foundation.randomness import fold, normals_like, words
 from isotherm.potentials import from_likelihood
-from isotherm.randomness import fold, normals_like, words
 from isotherm.samplers import sghmc
 from isotherm.sampling import sample
 

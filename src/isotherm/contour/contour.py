@@ -30,9 +30,9 @@ from isotherm.contour.weights import (
     read,
 )
 from isotherm.coupling import Coupling, Readings
-from isotherm.errors import check_choice, check_integer, check_real, refuse
+from isotherm.foundation.errors import check_choice, check_integer, check_real, refuse
+from isotherm.foundation.schedules import PolynomialGain, Schedule, as_schedule, check_schedule
 from isotherm.kernels.kernel import Move
-from isotherm.schedules import PolynomialGain, Schedule, as_schedule, check_schedule
 
 DEFAULT_GAIN = PolynomialGain(1.0, 0.6, 100.0)
 # Sums for the weights are kept up in every iteration where there are this many bins to a chain; else made anew for every draw.

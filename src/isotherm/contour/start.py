@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from isotherm.errors import check_choice, refuse
+from isotherm.foundation.errors import check_choice, refuse
 
 
 def starting_masses(start: str | tuple[float, ...], number: int, is_cumulative: bool) -> np.ndarray:

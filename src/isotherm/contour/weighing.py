@@ -5,7 +5,7 @@ import dataclasses
 import jax.numpy as jnp
 from jax import Array
 
-from isotherm.errors import check_real
+from isotherm.foundation.errors import check_real
 
 
 @dataclasses.dataclass(frozen=True)

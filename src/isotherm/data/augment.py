@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from isotherm.errors import check_integer, check_real, refuse
+from isotherm.foundation.errors import check_integer, check_real, refuse
 
 CIFAR_MEAN = (0.4914, 0.4822, 0.4465)
 CIFAR_DEVIATION = (0.2023, 0.1994, 0.2010)

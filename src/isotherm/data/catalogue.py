@@ -8,7 +8,7 @@ from isotherm.data.images import Images
 from isotherm.data.npz import ImageArchive, MushroomArchive, TableArchive
 from isotherm.data.svhn import Svhn
 from isotherm.data.tables import Spreadsheet, Table, Text
-from isotherm.errors import check_choice
+from isotherm.foundation.errors import check_choice
 
 _TORONTO = "https://www.cs.toronto.edu/~kriz"
 _STANFORD = "http://ufldl.stanford.edu/housenumbers"

@@ -8,7 +8,7 @@ from typing import Literal
 from isotherm.data.catalogue import CATALOGUE
 from isotherm.data.dataset import DamageError, DataSet, File
 from isotherm.data.reading import examine, is_package_missing, remedy
-from isotherm.errors import refuse
+from isotherm.foundation.errors import refuse
 
 State = Literal["right", "damaged", "missing", "not checked"]
 

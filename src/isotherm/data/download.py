@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from isotherm.data.catalogue import find
 from isotherm.data.dataset import DamageError, DataSet, File
 from isotherm.data.reading import examine, remedy, require_package
-from isotherm.errors import refuse
+from isotherm.foundation.errors import refuse
 
 Progress = Callable[[str, int, int | None], None]
 """Called with a file's name, the bytes that are there, and the bytes of the whole where the server says so."""

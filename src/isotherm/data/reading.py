@@ -7,7 +7,7 @@ import shlex
 
 from isotherm.data.catalogue import find
 from isotherm.data.dataset import Arrays, DamageError, DataSet, File, join
-from isotherm.errors import refuse
+from isotherm.foundation.errors import refuse
 
 
 def load(name: str | DataSet, folder: str | pathlib.Path) -> Arrays:

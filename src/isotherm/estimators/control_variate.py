@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from isotherm.errors import check_integer, check_real, refuse
 from isotherm.estimators.estimator import Estimate, Estimator
 from isotherm.estimators.plain import Plain
+from isotherm.foundation.errors import check_integer, check_real, refuse
 from isotherm.potentials.potential import Potential
 
 

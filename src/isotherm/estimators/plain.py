@@ -5,8 +5,8 @@ from typing import Any
 
 import jax
 
-from isotherm.errors import check_choice
 from isotherm.estimators.estimator import Curvature, Estimate, Estimator
+from isotherm.foundation.errors import check_choice
 from isotherm.potentials.potential import Potential
 
 

@@ -5,8 +5,8 @@ import dataclasses
 import jax.numpy as jnp
 from jax import Array
 
-from isotherm.errors import check_choice, check_real
-from isotherm.schedules import Schedule, as_schedule, check_schedule
+from isotherm.foundation.errors import check_choice, check_real
+from isotherm.foundation.schedules import Schedule, as_schedule, check_schedule
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

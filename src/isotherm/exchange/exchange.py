@@ -8,16 +8,16 @@ import numpy as np
 from jax import Array
 
 from isotherm.coupling import Coupling, Readings
-from isotherm.errors import check_integer, check_real, refuse
 from isotherm.exchange.adaptation import EquiAcceptance
 from isotherm.exchange.ladder import Ladder
 from isotherm.exchange.round_trips import RoundTrips, count_round_trips, init_round_trips
 from isotherm.exchange.rules import Corrected, Rule
 from isotherm.exchange.schemes import DeterministicEvenOdd, Scheme
 from isotherm.exchange.swaps import Swaps, swap_at_once, swap_in_turn
+from isotherm.foundation.errors import check_integer, check_real, refuse
+from isotherm.foundation.randomness import uniforms
 from isotherm.kernels.kernel import Move
 from isotherm.potentials.potential import Potential
-from isotherm.randomness import uniforms
 
 
 class ExchangeState(NamedTuple):

@@ -5,7 +5,7 @@ import itertools
 
 import numpy as np
 
-from isotherm.errors import check_integer, check_real, refuse
+from isotherm.foundation.errors import check_integer, check_real, refuse
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from isotherm.errors import check_integer, check_real
 from isotherm.exchange.ladder import Ladder, check_rising
-from isotherm.schedules import PolynomialGain, Schedule, as_schedule, check_schedule
+from isotherm.foundation.errors import check_integer, check_real
+from isotherm.foundation.schedules import PolynomialGain, Schedule, as_schedule, check_schedule
 
 
 class Pairing(NamedTuple):

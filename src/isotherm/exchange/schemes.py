@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from isotherm.errors import check_integer, refuse
 from isotherm.exchange.windows import optimal_window
+from isotherm.foundation.errors import check_integer, refuse
 
 
 class Scheme:

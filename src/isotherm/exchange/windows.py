@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from isotherm.errors import check_choice, check_integer, check_real, refuse
+from isotherm.foundation.errors import check_choice, check_integer, check_real, refuse
 
 
 def expected_round_trip(

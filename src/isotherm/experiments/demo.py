@@ -12,8 +12,9 @@ from rich.table import Table
 
 from isotherm.experiments.result import Row, write_result
 from isotherm.potentials import Potential, with_noise
+from isotherm.runs import Run
 from isotherm.samplers import cycsgld, sgld, svgd
-from isotherm.sampling import Run, Sampler, sample
+from isotherm.sampling import Sampler, sample
 from isotherm.targets import Target, modes25
 
 # A cell counts as found when it holds a tenth of its true mass.
@@ -131,7 +132,7 @@ def _cells(rows: list[Row]) -> dict[str, list[str]]:
 
 def draw_landscape(target: Target, runs: dict[str, Run], rows: list[Row]) -> Any:
     """The true density and that of the first run of each method, side by side."""
-    from isotherm.experiments.pictures import panels, show_draws, show_truth
+    from isotherm.experiments.plots import panels, show_draws, show_truth
 
     figure, axes = panels(1, 1 + len(runs), (3.1, 3.5))
     highest = show_truth(axes[0, 0], target)

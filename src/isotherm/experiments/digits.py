@@ -14,7 +14,7 @@ from isotherm.experiments.result import Row
 from isotherm.models import CNN
 from isotherm.predictive import Prediction, accuracy, predict
 from isotherm.predictive.landscape import Landscape, project
-from isotherm.sampling.run import Run
+from isotherm.runs.run import Run
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,13 +9,14 @@ import numpy as np
 
 from isotherm.contour import Partition
 from isotherm.experiments.flattening import bin_masses, energies_on_grid
-from isotherm.experiments.pictures import panels
+from isotherm.experiments.plots import panels
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
+from isotherm.foundation.schedules import PolynomialGain
 from isotherm.potentials import with_noise
+from isotherm.runs import Run
 from isotherm.samplers import awsgld, sgld
-from isotherm.sampling import Run, Sampler, sample
-from isotherm.schedules import PolynomialGain
+from isotherm.sampling import Sampler, sample
 from isotherm.targets import Target, awsgld_mixture, mixture
 
 TITLE = "AWSGLD: theta^zeta against the distribution function of the energy"

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from isotherm.contour import Partition
-from isotherm.experiments.pictures import panels
+from isotherm.experiments.plots import panels
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
+from isotherm.foundation.schedules import PolynomialGain
 from isotherm.potentials import from_energy
 from isotherm.samplers import icsgld
 from isotherm.sampling import sample
-from isotherm.schedules import PolynomialGain
 
 TITLE = "Variance of theta: one long chain over P interacting chains, at equal budgets"
 

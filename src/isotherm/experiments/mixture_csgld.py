@@ -10,12 +10,13 @@ import numpy as np
 
 from isotherm.contour import Contour, Partition
 from isotherm.experiments.flattening import bin_masses, energies_on_grid, log_psi, multiplier_on_bins
-from isotherm.experiments.pictures import panels
+from isotherm.experiments.plots import panels
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
 from isotherm.potentials import with_noise
+from isotherm.runs import Run
 from isotherm.samplers import csgld, ksgld, sgld
-from isotherm.sampling import Run, Sampler, sample
+from isotherm.sampling import Sampler, sample
 from isotherm.targets import Target, csgld_mixture, mixture
 
 TITLE = "CSGLD on 0.4 N(-6, 1) + 0.6 N(4, 1), whose mean is 0"

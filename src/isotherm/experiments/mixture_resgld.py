@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from isotherm.experiments.pictures import panels
+from isotherm.experiments.plots import panels
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
 from isotherm.potentials import Potential, with_noise
+from isotherm.runs import Run
 from isotherm.samplers import naive_resgld, resgld, sgld
-from isotherm.sampling import Run, Sampler, sample
+from isotherm.sampling import Sampler, sample
 from isotherm.targets import Target, resgld_mixtures
 
 TITLE = "Replica exchange on Gaussian mixtures with noisy energies; every true mass below zero is 0.4"

@@ -8,11 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 from matplotlib.ticker import NullFormatter
 
-from isotherm.experiments.pictures import panels
+from isotherm.experiments.plots import panels
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
+from isotherm.runs import Run
 from isotherm.samplers import resgld, sgld, vr_resgld
-from isotherm.sampling import Run, Sampler, per_chain, sample
+from isotherm.sampling import Sampler, per_chain, sample
 from isotherm.targets import Target, mixture_posterior
 
 TITLE = "Posterior of a mixture, N = 100,000: swaps with and without control variates; each mode has mass 0.5"

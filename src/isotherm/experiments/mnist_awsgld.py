@@ -26,7 +26,7 @@ from isotherm.experiments.digits import (
     sample_and_judge,
 )
 from isotherm.experiments.flattening import multiplier_on_bins
-from isotherm.experiments.pictures import panels
+from isotherm.experiments.plots import panels
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
 from isotherm.predictive import auroc, entropy_cdf

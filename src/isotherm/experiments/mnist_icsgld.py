@@ -23,7 +23,7 @@ from isotherm.experiments.digits import (
     potential_of,
     sample_and_judge,
 )
-from isotherm.experiments.pictures import panels
+from isotherm.experiments.plots import panels
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
 from isotherm.predictive import nll

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from isotherm.experiments.pictures import draw_maps, panels
+from isotherm.experiments.plots import draw_maps, panels
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
 from isotherm.potentials import Potential, with_noise
+from isotherm.runs import Run
 from isotherm.samplers import cycsgld, deo_sgd, sgld
-from isotherm.sampling import Run, Sampler, sample
+from isotherm.sampling import Sampler, sample
 from isotherm.targets import Target, modes25
 
 TITLE = "DEO*-SGD on 25 modes"

@@ -10,13 +10,14 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from isotherm.contour import Partition
-from isotherm.experiments.pictures import draw_maps, panels
+from isotherm.experiments.plots import draw_maps, panels
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
+from isotherm.foundation.schedules import PolynomialGain
 from isotherm.potentials import with_noise
+from isotherm.runs import Run
 from isotherm.samplers import csgld, cycsgld, icsgld, resgld, sgld, svgd
-from isotherm.sampling import Run, Sampler, per_chain, sample
-from isotherm.schedules import PolynomialGain
+from isotherm.sampling import Sampler, per_chain, sample
 from isotherm.targets import Target, modes25
 
 TITLE = "ICSGLD on 25 modes"

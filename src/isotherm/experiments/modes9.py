@@ -8,13 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from isotherm.contour import Partition
-from isotherm.experiments.pictures import draw_maps
+from isotherm.experiments.plots import draw_maps
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
+from isotherm.foundation.schedules import PolynomialGain
 from isotherm.potentials import with_noise
+from isotherm.runs import Run
 from isotherm.samplers import csgld, cycsgld, resgld, sgld
-from isotherm.sampling import Run, Sampler, sample
-from isotherm.schedules import PolynomialGain
+from isotherm.sampling import Sampler, sample
 from isotherm.targets import Target, modes9
 
 TITLE = "Nine modes: true masses are 0.307 in the centre, 0.124 on each side, 0.0495 in each corner"

@@ -26,7 +26,7 @@ from isotherm.bandits import (
     psgld_agent,
 )
 from isotherm.experiments import small_sets
-from isotherm.experiments.pictures import panels
+from isotherm.experiments.plots import panels
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
 

@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
 
-from isotherm.errors import check_choice, check_integer, refuse
 from isotherm.experiments import EXPERIMENTS
 from isotherm.experiments.result import Row, write_result
+from isotherm.foundation.errors import check_choice, check_integer, refuse
 
 
 class Outcome(NamedTuple):

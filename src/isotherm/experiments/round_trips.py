@@ -21,7 +21,7 @@ from isotherm.exchange import (
     optimal_window,
 )
 from isotherm.exchange.schemes import Scheme
-from isotherm.experiments.pictures import panels
+from isotherm.experiments.plots import panels
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
 

@@ -9,13 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from isotherm.contour import uniform_partition
-from isotherm.experiments.pictures import panels
+from isotherm.experiments.plots import panels
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
+from isotherm.foundation.schedules import PolynomialGain
 from isotherm.potentials import from_energy
+from isotherm.runs import Run
 from isotherm.samplers import awsgld, cycsgld, psgld, sghmc, sgld
-from isotherm.sampling import Run, Sampler, sample
-from isotherm.schedules import PolynomialGain
+from isotherm.sampling import Sampler, sample
 from isotherm.targets.functions import griewank
 from isotherm.targets.landscapes import rugged_energy
 

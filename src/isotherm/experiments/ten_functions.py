@@ -11,15 +11,15 @@ import numpy as np
 from scipy.optimize import dual_annealing
 
 from isotherm.contour import Partition
-from isotherm.errors import DivergenceWarning
-from isotherm.experiments.pictures import panels
+from isotherm.experiments.plots import panels
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
-from isotherm.minimisation import minimize
+from isotherm.foundation.errors import DivergenceWarning
+from isotherm.foundation.schedules import PolynomialGain
+from isotherm.minimize.search import minimize
 from isotherm.potentials import with_noise
 from isotherm.samplers import awsgld, sgld
 from isotherm.sampling import Sampler, sample
-from isotherm.schedules import PolynomialGain
 from isotherm.targets import TestFunction, ten_functions
 
 TITLE = "Ten functions: thousands of iterations until the target is hit"

@@ -16,12 +16,12 @@ from matplotlib.figure import Figure
 import isotherm as iso
 from isotherm.contour import Partition
 from isotherm.experiments import small_sets
-from isotherm.experiments.pictures import panels
+from isotherm.experiments.plots import panels
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
+from isotherm.foundation.schedules import PolynomialGain
 from isotherm.models import MLP
 from isotherm.predictive import outputs_of_draws, predictive_mean, rmse
-from isotherm.schedules import PolynomialGain
 
 TITLE = "UCI regressions: RMSE on held-out data"
 METHODS = ("SGD", "SGLD", "CSGLD", "M-SGD", "SGHMC", "CSGHMC")

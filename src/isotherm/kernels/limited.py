@@ -6,8 +6,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from isotherm.errors import check_real
 from isotherm.estimators.estimator import Curvature
+from isotherm.foundation.errors import check_real
 from isotherm.kernels.kernel import Kernel, Move, WrappedKernel
 
 

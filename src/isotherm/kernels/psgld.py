@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from isotherm.errors import check_integer, check_real
 from isotherm.estimators.estimator import Curvature
+from isotherm.foundation.errors import check_integer, check_real
 from isotherm.kernels.kernel import Kernel, Move
 
 

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from jax import Array, lax
 from jax.flatten_util import ravel_pytree
 
-from isotherm.errors import check_integer, check_real
 from isotherm.estimators.estimator import Curvature
+from isotherm.foundation.errors import check_integer, check_real
 from isotherm.kernels.kernel import Kernel, Move
 from isotherm.kernels.sgld import PositionState
 from isotherm.potentials.potential import Potential

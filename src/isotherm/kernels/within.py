@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from isotherm.errors import refuse
 from isotherm.estimators.estimator import Curvature
+from isotherm.foundation.errors import refuse
 from isotherm.kernels.kernel import Kernel, Move, WrappedKernel
 
 

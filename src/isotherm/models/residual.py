@@ -4,7 +4,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jax import Array
 
-from isotherm.errors import check_choice, refuse
+from isotherm.foundation.errors import check_choice, refuse
 from isotherm.models.perceptron import HE_FAN_OUT
 
 WIDTHS = (16, 32, 64)

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jax import Array
 
-from isotherm.errors import check_integer, refuse
+from isotherm.foundation.errors import check_integer, refuse
 from isotherm.models.residual import WIDTHS, batch_norm, convolution
 
 

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from isotherm.randomness import fold, words
+from isotherm.foundation.randomness import fold, words
 
 _NUM_ROUNDS = 12
 

@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 from jax import Array
 
-from isotherm.errors import refuse
+from isotherm.foundation.errors import refuse
 from isotherm.potentials.potential import Evaluation, Potential
 
 

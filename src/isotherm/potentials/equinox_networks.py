@@ -4,7 +4,7 @@ from typing import Any, Unpack
 
 import jax
 
-from isotherm.errors import refuse
+from isotherm.foundation.errors import refuse
 from isotherm.potentials.losses import Loss
 from isotherm.potentials.networks import Network, NetworkOptions, NetworkPotential, network_potential
 

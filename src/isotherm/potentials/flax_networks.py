@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from isotherm.errors import refuse
+from isotherm.foundation.errors import refuse
 from isotherm.potentials.losses import Loss
 from isotherm.potentials.networks import Network, NetworkOptions, NetworkPotential, network_potential
 

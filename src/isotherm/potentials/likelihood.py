@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from isotherm.errors import check_choice, check_integer, refuse
+from isotherm.foundation.errors import check_choice, check_integer, refuse
+from isotherm.foundation.randomness import fold
 from isotherm.potentials.batches import Batch, batch_indices
 from isotherm.potentials.potential import Evaluation, Potential
 from isotherm.potentials.sums import compensated
-from isotherm.randomness import fold
 
 BATCHING = ("epochs", "independent", "replacement")
 _AUGMENTED = (

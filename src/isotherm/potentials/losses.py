@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from isotherm.errors import check_choice, check_real
+from isotherm.foundation.errors import check_choice, check_real
 
 Loss = Callable[[Array, Array], Array]
 

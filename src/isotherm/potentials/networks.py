@@ -8,11 +8,11 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from isotherm.errors import check_choice, check_real, refuse
+from isotherm.foundation.errors import check_choice, check_real, refuse
+from isotherm.foundation.randomness import words
 from isotherm.potentials.batches import Batch
 from isotherm.potentials.likelihood import LikelihoodPotential
 from isotherm.potentials.losses import Loss, as_loss
-from isotherm.randomness import words
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

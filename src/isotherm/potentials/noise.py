@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from isotherm.errors import check_real
+from isotherm.foundation.errors import check_real
+from isotherm.foundation.randomness import fold, normals, normals_like, student_t
 from isotherm.potentials.potential import Evaluation, Potential, WrappedPotential
-from isotherm.randomness import fold, normals, normals_like, student_t
 
 
 class Noise(NamedTuple):

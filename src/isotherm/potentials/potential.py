@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from isotherm.errors import refuse
+from isotherm.foundation.errors import refuse
 
 
 class Evaluation(NamedTuple):

@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from isotherm.foundation.randomness import fold
 from isotherm.potentials.potential import Evaluation, WrappedPotential
-from isotherm.randomness import fold
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

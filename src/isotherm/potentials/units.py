@@ -10,7 +10,7 @@ momentum coefficient is the same in both.
 
 from typing import NamedTuple
 
-from isotherm.errors import check_integer, check_real
+from isotherm.foundation.errors import check_integer, check_real
 
 
 class BayesianUnits(NamedTuple):

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from isotherm.errors import check_choice, check_integer, check_real, refuse
+from isotherm.foundation.errors import check_choice, check_integer, check_real, refuse
 from isotherm.potentials.networks import NetworkPotential
 from isotherm.predictive.classification import entropy, mutual_information
-from isotherm.sampling.estimates import normalised_weights
+from isotherm.runs.estimates import normalised_weights
 
 _NEGLIGIBLE = 1e-12
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isotherm.errors import refuse
+from isotherm.foundation.errors import refuse
 
 
 def check_weights(name: str, weights: ArrayLike | None, length: int) -> np.ndarray:

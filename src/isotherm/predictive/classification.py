@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
-from isotherm.errors import check_integer, refuse
+from isotherm.foundation.errors import check_integer, refuse
 from isotherm.predictive.checks import check_labels, check_probabilities, check_values, check_weights
 
 # Far below any float32 softmax that matters; one example of probability zero costs 69 nats, not infinity.

@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from isotherm.errors import check_real, refuse
+from isotherm.foundation.errors import check_real, refuse
 from isotherm.potentials.networks import NetworkPotential
 from isotherm.predictive.average import Draws
+from isotherm.runs.estimates import normalised_weights
 from isotherm.sampling import Sampler, per_chain, sample
-from isotherm.sampling.estimates import normalised_weights
 
 
 class Ensemble(NamedTuple):

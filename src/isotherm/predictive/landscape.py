@@ -10,7 +10,7 @@ from jax import lax
 from jax.flatten_util import ravel_pytree
 from matplotlib.figure import Figure
 
-from isotherm.errors import check_integer, check_real, refuse
+from isotherm.foundation.errors import check_integer, check_real, refuse
 
 
 class Landscape(NamedTuple):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
-from isotherm.errors import check_real, refuse
+from isotherm.foundation.errors import check_real, refuse
 from isotherm.predictive.checks import check_values, check_weights
 
 # Halves the bracket of a quantile to below the rounding of float64.

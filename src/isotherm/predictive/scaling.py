@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import root_scalar
 from scipy.special import softmax
 
-from isotherm.errors import check_real, refuse
+from isotherm.foundation.errors import check_real, refuse
 from isotherm.predictive.checks import check_labels, check_weights
 
 LOWEST, HIGHEST = 1e-3, 1e3

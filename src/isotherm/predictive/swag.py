@@ -8,11 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from isotherm.errors import check_integer, check_real, refuse
+from isotherm.foundation.errors import check_integer, check_real, refuse
+from isotherm.foundation.randomness import seed_key
 from isotherm.potentials.networks import NetworkPotential
 from isotherm.predictive.average import Draws
 from isotherm.predictive.ensembles import Ensemble
-from isotherm.randomness import seed_key
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -7,10 +7,10 @@ from isotherm.contour.contour import DEFAULT_GAIN
 from isotherm.contour.partition import as_partition
 from isotherm.contour.weighing import Regularised
 from isotherm.estimators import Estimator, Plain
+from isotherm.foundation.schedules import PolynomialGain, Schedule, check_schedule
 from isotherm.kernels import PSGLD, SGHMC, SGLD, Kernel, limited, within
 from isotherm.samplers.independent import Box
 from isotherm.sampling.sampler import Sampler
-from isotherm.schedules import PolynomialGain, Schedule, check_schedule
 
 _AWSGLD_GAIN = PolynomialGain(100.0, 0.75, 1000.0)
 

@@ -1,11 +1,11 @@
 """Samplers of replicas that explore by SGD and exchange rungs by deterministic even-odd swaps."""
 
-from isotherm.errors import check_integer
 from isotherm.exchange import Deterministic, DeterministicEvenOdd, EquiAcceptance, Exchange, Ladder, geometric_ladder
+from isotherm.foundation.errors import check_integer
+from isotherm.foundation.schedules import PolynomialGain, Schedule
 from isotherm.kernels import PSGLD, SGHMC, SGLD, within
 from isotherm.samplers.independent import Box
 from isotherm.sampling.sampler import Sampler
-from isotherm.schedules import PolynomialGain, Schedule
 
 
 def deo_sgd(

@@ -5,7 +5,6 @@ from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
-from isotherm.errors import check_options, refuse
 from isotherm.estimators import ControlVariate, Estimator, Plain
 from isotherm.exchange import (
     Adjacent,
@@ -17,10 +16,8 @@ from isotherm.exchange import (
     geometric_ladder,
 )
 from isotherm.exchange.schemes import Scheme
-from isotherm.kernels import SGHMC, SGLD, Kernel, within
-from isotherm.samplers.independent import Box
-from isotherm.sampling.sampler import Sampler
-from isotherm.schedules import (
+from isotherm.foundation.errors import check_options, refuse
+from isotherm.foundation.schedules import (
     CollectionWindow,
     CyclicalCosine,
     CyclicalTemperature,
@@ -28,6 +25,9 @@ from isotherm.schedules import (
     Schedule,
     check_schedule,
 )
+from isotherm.kernels import SGHMC, SGLD, Kernel, within
+from isotherm.samplers.independent import Box
+from isotherm.sampling.sampler import Sampler
 
 
 class ExchangeOptions(TypedDict, total=False):

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from isotherm.errors import check_real, refuse
+from isotherm.foundation.errors import check_real, refuse
+from isotherm.foundation.schedules import CollectionWindow, CyclicalCosine, CyclicalTemperature, Schedule
 from isotherm.kernels import PSGLD, SGD, SGHMC, SGLD, Kernel, MomentumSGD, Stein, within
 from isotherm.sampling.sampler import Sampler
-from isotherm.schedules import CollectionWindow, CyclicalCosine, CyclicalTemperature, Schedule
 
 Box = tuple[Any, Any] | None
 

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from isotherm.errors import refuse
+from isotherm.foundation.errors import refuse
 
 
 class Checkpoints:

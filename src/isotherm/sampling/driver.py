@@ -11,22 +11,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from isotherm.errors import check_real, refuse
+from isotherm.engine.program import Carry, Program
+from isotherm.foundation.errors import check_real, refuse
 from isotherm.potentials.potential import Potential
+from isotherm.runs.pytree_json import named_leaves
+from isotherm.runs.run import Run
+from isotherm.runs.store import FORMAT, MemorySink, StoreSink, write_arrays, write_json
 from isotherm.sampling.checkpoints import Checkpoints
+from isotherm.sampling.data_source import Feeder, feeder_of
 from isotherm.sampling.describe import describe, environment
-from isotherm.sampling.feeding import Feeder, feeder_of
 from isotherm.sampling.harvest import final_statistics, on_host, refuse_run_without_draws, report_divergence
 from isotherm.sampling.lock import locked
 from isotherm.sampling.pilot import settle
-from isotherm.sampling.program import Carry, Program
 from isotherm.sampling.progress import Progress, Status
-from isotherm.sampling.run import Run
 from isotherm.sampling.sampler import Sampler, as_potential
 from isotherm.sampling.settings import Settings, build_program, check_start, thread_pool_size
 from isotherm.sampling.start import start_positions
-from isotherm.sampling.store import FORMAT, MemorySink, StoreSink, write_arrays, write_json
-from isotherm.sampling.trees import named_leaves
 
 _SECONDS_PER_BLOCK = 0.5
 _GROWTH_PER_BLOCK = 16

@@ -7,9 +7,9 @@ from typing import Any, NoReturn
 import jax
 import numpy as np
 
-from isotherm.errors import DivergenceError, DivergenceWarning, refuse
-from isotherm.sampling.program import Carry, Program
-from isotherm.sampling.trace import Records
+from isotherm.engine.program import Carry, Program
+from isotherm.engine.records import Records
+from isotherm.foundation.errors import DivergenceError, DivergenceWarning, refuse
 
 _SMALL_BYTES = 8_000_000
 _REMEDY = (

@@ -6,7 +6,7 @@ import pathlib
 from collections.abc import Iterator
 from typing import Any
 
-from isotherm.errors import refuse
+from isotherm.foundation.errors import refuse
 
 _NAME = "lock"
 

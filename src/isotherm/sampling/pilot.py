@@ -10,12 +10,12 @@ import numpy as np
 from jax import Array
 
 from isotherm.coupling import Independent, Readings
+from isotherm.foundation.schedules import as_schedule
 from isotherm.kernels.kernel import Move
 from isotherm.potentials.potential import Potential
 from isotherm.sampling.sampler import Sampler
 from isotherm.sampling.settings import Settings
 from isotherm.sampling.start import per_chain
-from isotherm.schedules import as_schedule
 
 _HOT = 10.0
 

@@ -9,18 +9,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from isotherm.errors import refuse
+from isotherm.foundation.errors import refuse
 from isotherm.potentials.potential import Potential
+from isotherm.runs.pytree_json import named_leaves
+from isotherm.runs.run import Run
+from isotherm.runs.store import FORMAT, read_json, read_records, write_json
 from isotherm.sampling.checkpoints import Checkpoints
+from isotherm.sampling.data_source import feeder_of
 from isotherm.sampling.driver import configuration, drive, identity, sample
-from isotherm.sampling.feeding import feeder_of
 from isotherm.sampling.lock import locked
 from isotherm.sampling.pilot import settle
-from isotherm.sampling.run import Run
 from isotherm.sampling.sampler import Sampler, as_potential
 from isotherm.sampling.settings import Settings, build_program, check_start, thread_pool_size
-from isotherm.sampling.store import FORMAT, read_json, read_records, write_json
-from isotherm.sampling.trees import named_leaves
 
 
 def resume(

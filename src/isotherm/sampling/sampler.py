@@ -9,16 +9,16 @@ import jax.numpy as jnp
 from jax import Array
 
 from isotherm.coupling import Coupling, Independent
-from isotherm.errors import check_integer, refuse
+from isotherm.engine.iteration import Inputs, Parts, State, init_state, iterate, keep_up
 from isotherm.estimators.estimator import Estimator
 from isotherm.estimators.plain import Plain
+from isotherm.foundation.errors import check_integer, refuse
+from isotherm.foundation.randomness import Purpose, fold, normals_like
+from isotherm.foundation.schedules import CollectionWindow, Schedule, as_schedule, check_schedule
 from isotherm.kernels.kernel import Kernel
 from isotherm.potentials.batches import Batch
 from isotherm.potentials.energy import EnergyPotential
 from isotherm.potentials.potential import Potential
-from isotherm.randomness import Purpose, fold, normals_like
-from isotherm.sampling.iteration import Inputs, Parts, State, init_state, iterate, keep_up
-from isotherm.schedules import CollectionWindow, Schedule, as_schedule, check_schedule
 
 
 @jax.tree_util.register_dataclass

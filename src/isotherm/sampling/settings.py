@@ -11,14 +11,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from isotherm.errors import check_choice, check_integer, check_real, refuse
+from isotherm.engine.lengths import chunk_length, group_length
+from isotherm.engine.program import Program
+from isotherm.engine.random_inputs import batches_of, draw_batches, draw_potential_noises, open_streams
+from isotherm.foundation.errors import check_choice, check_integer, check_real, refuse
+from isotherm.foundation.randomness import seed_key
 from isotherm.potentials.potential import Potential, check_scalar_energy
-from isotherm.randomness import seed_key
-from isotherm.sampling.lengths import chunk_length, group_length
 from isotherm.sampling.outline import Alike, alike, outline
-from isotherm.sampling.program import Program
 from isotherm.sampling.sampler import Sampler
-from isotherm.sampling.streams import batches_of, draw_batches, draw_potential_noises, open_streams
 
 _BUFFER_BYTES = 32 << 20
 _NEVER = np.iinfo(np.int32).max

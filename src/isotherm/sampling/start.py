@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from isotherm.errors import refuse
+from isotherm.foundation.errors import refuse
+from isotherm.foundation.randomness import Purpose, chain_keys, run_keys
 from isotherm.kernels.kernel import Kernel
-from isotherm.randomness import Purpose, chain_keys, run_keys
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from isotherm.errors import check_integer, check_real, refuse
+from isotherm.foundation.errors import check_integer, check_real, refuse
 
 Schedule = float | Callable[[Any], Any]
 

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from isotherm.errors import check_integer, refuse
+from isotherm.foundation.errors import check_integer, refuse
 
 _FOLDED = np.uint32(0xFFFFFFFF)
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))

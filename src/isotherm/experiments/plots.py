@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from isotherm.sampling.run import Run
+from isotherm.runs.run import Run
 from isotherm.targets.target import Target
 
 _BINS = 100

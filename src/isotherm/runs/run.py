@@ -8,10 +8,10 @@ from typing import Any, Self
 import jax
 import numpy as np
 
-from isotherm.errors import check_real, refuse
-from isotherm.sampling import energies as by_energy
-from isotherm.sampling import estimates
-from isotherm.sampling.store import FORMAT, read_json, read_records, write_arrays, write_json
+from isotherm.foundation.errors import check_real, refuse
+from isotherm.runs import energies as by_energy
+from isotherm.runs import estimates
+from isotherm.runs.store import FORMAT, read_json, read_records, write_arrays, write_json
 
 _TOTALS = ("num_steps", "seconds", "compile_seconds")
 
@@ -185,31 +185,31 @@ class Run:
 
     def summary(self) -> Any:
         """Means, spreads and diagnostics per coordinate, with warnings in words; print it."""
-        from isotherm.sampling.summary import summarise
+        from isotherm.runs.summary import summarise
 
         return summarise(self)
 
     def to_arviz(self, weighted: bool = False) -> Any:
         """ArviZ's InferenceData: draws of equal weight, or, with `weighted`, raw draws with their log weights beside."""
-        from isotherm.sampling.arviz import to_arviz
+        from isotherm.runs.arviz import to_arviz
 
         return to_arviz(self, weighted)
 
     def plot_trace(self, **options: Any) -> Any:
-        """Coordinates against iterations; see `isotherm.sampling.plots.plot_trace`."""
-        from isotherm.sampling.plots import plot_trace
+        """Coordinates against iterations; see `isotherm.runs.plots.plot_trace`."""
+        from isotherm.runs.plots import plot_trace
 
         return plot_trace(self, **options)
 
     def plot_density(self, **options: Any) -> Any:
-        """Weighted histograms of one or two coordinates; see `isotherm.sampling.plots.plot_density`."""
-        from isotherm.sampling.plots import plot_density
+        """Weighted histograms of one or two coordinates; see `isotherm.runs.plots.plot_density`."""
+        from isotherm.runs.plots import plot_density
 
         return plot_density(self, **options)
 
     def plot_energy(self, **options: Any) -> Any:
-        """Energies against iterations, and their distribution; see `isotherm.sampling.plots.plot_energy`."""
-        from isotherm.sampling.plots import plot_energy
+        """Energies against iterations, and their distribution; see `isotherm.runs.plots.plot_energy`."""
+        from isotherm.runs.plots import plot_energy
 
         return plot_energy(self, **options)
 

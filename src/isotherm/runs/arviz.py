@@ -6,9 +6,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from isotherm.sampling.estimates import normalised_weights, systematic_indices
-from isotherm.sampling.run import Run
-from isotherm.sampling.trees import named_leaves
+from isotherm.runs.estimates import normalised_weights, systematic_indices
+from isotherm.runs.pytree_json import named_leaves
+from isotherm.runs.run import Run
 
 
 def to_arviz(run: Run, weighted: bool = False) -> Any:

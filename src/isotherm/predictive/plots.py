@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isotherm.errors import refuse
+from isotherm.foundation.errors import refuse
 from isotherm.predictive.classification import Calibration
-from isotherm.predictive.outliers import entropy_cdf
+from isotherm.predictive.ood import entropy_cdf
 
 
 def plot_reliability(calibration: Calibration, axis: Any = None) -> Any:

@@ -2,34 +2,19 @@
 
 import concurrent.futures
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from isotherm.engine.iteration import Parts
+from isotherm.engine.stream import Stream
+from isotherm.foundation.randomness import Purpose, chain_keys, fold, run_keys
 from isotherm.potentials.potential import Potential, WrappedPotential
-from isotherm.randomness import Purpose, chain_keys, fold, run_keys
-from isotherm.sampling.iteration import Parts
 
 _STREAM_BYTES = 32 << 20
-
-
-class Stream(NamedTuple):
-    """Batches of the iterations first, ..., first + L - 1.
-
-    Attributes:
-        first: the first of them.
-        examples: leaves (L, B, R, n, ...), or (L, B, R, P, n, ...) where chains have batches of their own.
-        weights: of the examples, likewise.
-        num_data: N.
-    """
-
-    first: Array
-    examples: Any
-    weights: Array
-    num_data: Array
 
 
 class Feeder:

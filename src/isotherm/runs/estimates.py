@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from isotherm.errors import check_integer, check_real, refuse
-from isotherm.sampling.standard_errors import (
+from isotherm.foundation.errors import check_integer, check_real, refuse
+from isotherm.runs.standard_errors import (
     Stretches,
     errors_of,
     half_width,
@@ -91,7 +91,7 @@ class Estimate(NamedTuple):
 
 
 def estimate(function: Callable[[Any], Any], draws: Any, log_weights: np.ndarray) -> Estimate:
-    """The weighted mean of `function` with its standard error; see `isotherm.sampling.standard_errors`."""
+    """The weighted mean of `function` with its standard error; see `isotherm.runs.standard_errors`."""
     each = jax.jit(jax.vmap(lambda x: jax.tree.map(lambda leaf: jnp.asarray(leaf, float), function(x))))
     shapes: Any = None
 

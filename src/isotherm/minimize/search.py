@@ -12,13 +12,13 @@ from jax import Array
 from scipy.optimize import OptimizeResult
 
 from isotherm.contour import uniform_partition
-from isotherm.descent import MOST_TRIES, descend_from, guarded
-from isotherm.errors import check_integer, check_real, refuse
+from isotherm.foundation.errors import check_integer, check_real, refuse
+from isotherm.foundation.randomness import seed_key
+from isotherm.foundation.schedules import CyclicalCosine
+from isotherm.minimize.descent import MOST_TRIES, descend_from, guarded
 from isotherm.potentials.energy import EnergyPotential
-from isotherm.randomness import seed_key
 from isotherm.samplers import awsgld
 from isotherm.sampling import Sampler, per_chain, sample
-from isotherm.schedules import CyclicalCosine
 
 # In units of the domain, by coordinate: the displacement of a start, its noise, and the longest displacement.
 _DRIFT, _NOISE, _REACH = 0.01, 0.02, 0.1

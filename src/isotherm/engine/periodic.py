@@ -10,12 +10,12 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
+from isotherm.engine.iteration import Parts, State, over_chains, read
+from isotherm.engine.random_inputs import batches_of, draw_potential_noises
+from isotherm.engine.stream import Stream
+from isotherm.foundation.randomness import Purpose, chain_keys, run_keys
 from isotherm.potentials.batches import Batch
 from isotherm.potentials.sums import compensated
-from isotherm.randomness import Purpose, chain_keys, run_keys
-from isotherm.sampling.feeding import Stream
-from isotherm.sampling.iteration import Parts, State, over_chains, read
-from isotherm.sampling.streams import batches_of, draw_potential_noises
 
 
 def measure(parts: Parts, seed_key: Array, feed: Any, state: State, iteration: Array) -> State:

@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from isotherm.engine.iteration import Parts
+from isotherm.engine.stream import Stream
+from isotherm.foundation.randomness import Purpose, chain_keys, fold, normals_like, run_keys
 from isotherm.potentials.batches import Batch
 from isotherm.potentials.potential import Potential
-from isotherm.randomness import Purpose, chain_keys, fold, normals_like, run_keys
-from isotherm.sampling.feeding import Stream
-from isotherm.sampling.iteration import Parts
 
 
 class Keys(NamedTuple):

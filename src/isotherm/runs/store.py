@@ -11,8 +11,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from isotherm.errors import refuse
-from isotherm.sampling.trees import describe_structure, named_leaves, rebuild
+from isotherm.foundation.errors import refuse
+from isotherm.runs.pytree_json import describe_structure, named_leaves, rebuild
 
 FORMAT = 1
 _CHUNK_BYTES = 4 << 20

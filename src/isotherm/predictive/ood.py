@@ -8,7 +8,7 @@ Differs from the thesis: it shows the distribution of entropies only; the two ra
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isotherm.errors import check_real
+from isotherm.foundation.errors import check_real
 from isotherm.predictive.checks import check_values, check_weights
 
 # Sums of equal weights reach a level such as 19/20 only up to rounding.

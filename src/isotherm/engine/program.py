@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from isotherm.sampling.iteration import (
+from isotherm.engine.iteration import (
     Inputs,
     Observation,
     Parts,
@@ -25,9 +25,9 @@ from isotherm.sampling.iteration import (
     next_upkeep,
     over_chains,
 )
-from isotherm.sampling.periodic import add_pieces, measure, refresh
-from isotherm.sampling.streams import draw_batches, draw_noise, open_streams
-from isotherm.sampling.trace import (
+from isotherm.engine.periodic import add_pieces, measure, refresh
+from isotherm.engine.random_inputs import draw_batches, draw_noise, open_streams
+from isotherm.engine.records import (
     Book,
     Records,
     Trace,

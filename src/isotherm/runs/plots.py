@@ -5,8 +5,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from isotherm.sampling.estimates import normalised_weights
-from isotherm.sampling.run import Run
+from isotherm.runs.estimates import normalised_weights
+from isotherm.runs.run import Run
 
 _MOST_POINTS = 2_000
 

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from isotherm.errors import check_integer, check_real
-from isotherm.sampling.estimates import Estimate, effective_sample_size, normalised_weights, sum_stretches
-from isotherm.sampling.standard_errors import HEAVIEST_TAIL, errors_of, tail_shape, why_unknown
+from isotherm.foundation.errors import check_integer, check_real
+from isotherm.runs.estimates import Estimate, effective_sample_size, normalised_weights, sum_stretches
+from isotherm.runs.standard_errors import HEAVIEST_TAIL, errors_of, tail_shape, why_unknown
 
 # Squares of its exponential are finite.
 _LARGEST_EXPONENT = 300.0

@@ -10,7 +10,7 @@ import typing
 from collections.abc import Callable
 from typing import Any
 
-from isotherm.errors import refuse
+from isotherm.foundation.errors import refuse
 from isotherm.potentials.potential import Potential
 from isotherm.samplers import METHODS
 from isotherm.sampling.sampler import Sampler, as_potential

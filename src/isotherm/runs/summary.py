@@ -7,8 +7,8 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from isotherm.sampling.run import Run
-from isotherm.sampling.trees import named_leaves
+from isotherm.runs.pytree_json import named_leaves
+from isotherm.runs.run import Run
 
 _MOST_ROWS = 50
 # A range of multipliers below this flattens nothing; steps of energies above that fraction of the temperature are coarse.

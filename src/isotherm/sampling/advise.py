@@ -7,11 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from isotherm.errors import check_real, refuse
 from isotherm.exchange import Corrected, Exchange, expected_round_trip, optimal_window
 from isotherm.exchange.rules import Pairing
 from isotherm.exchange.schemes import Scheme
-from isotherm.sampling import Sampler, sample
+from isotherm.foundation.errors import check_real, refuse
+from isotherm.sampling.driver import sample
+from isotherm.sampling.sampler import Sampler
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,0 +1,42 @@
+"""The command line: `isotherm demo`, `list`, `sample`, `resume`, `reproduce`, `bench`, `data`."""
+
+import sys
+import warnings
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+
+from isotherm.cli.bench import Bench
+from isotherm.cli.data import Data
+from isotherm.cli.demo import Demo
+from isotherm.cli.listing import List
+from isotherm.cli.reproduce import Reproduce
+from isotherm.cli.resume import Resume
+from isotherm.cli.sample import Sample
+from isotherm.foundation.errors import DivergenceError
+
+Command = (
+    Annotated[Demo, tyro.conf.subcommand("demo")]
+    | Annotated[List, tyro.conf.subcommand("list")]
+    | Annotated[Sample, tyro.conf.subcommand("sample")]
+    | Annotated[Resume, tyro.conf.subcommand("resume")]
+    | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
+    | Annotated[Bench, tyro.conf.subcommand("bench")]
+    | Annotated[Data, tyro.conf.subcommand("data")]
+)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Entry point of `isotherm`. Wrong input ends with its message and status 2."""
+    command = tyro.cli(Command, prog="isotherm", description=__doc__, args=arguments)  # pyright: ignore[reportCallIssue, reportArgumentType]
+    console = Console()
+    warnings.showwarning = lambda message, *_, **__: Console(stderr=True).print(f"Warning: {message}", style="yellow")
+    try:
+        command.run(console)  # pyright: ignore[reportAttributeAccessIssue]
+    except (ValueError, DivergenceError) as error:
+        Console(stderr=True).print(f"Error: {error}", style="red", highlight=False, markup=False)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        Console(stderr=True).print("Stopped. A run with --out goes on with `isotherm resume DIR`.")
+        sys.exit(130)

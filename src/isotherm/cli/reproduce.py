@@ -1,0 +1,31 @@
+"""`isotherm reproduce`."""
+
+import dataclasses
+import pathlib
+
+import tyro
+from rich.console import Console
+
+
+@dataclasses.dataclass(frozen=True)
+class Reproduce:
+    """Run an experiment of the thesis, and print its numbers beside ours."""
+
+    name: tyro.conf.Positional[str]
+    """An experiment that `isotherm list` shows."""
+    quick: bool = False
+    """A small version that ends in about a minute."""
+    seeds: int | None = None
+    """Independent repeats; by default the experiment's own number."""
+    data_dir: pathlib.Path | None = None
+    """Where data sets lie, for experiments that need them."""
+    out: pathlib.Path | None = None
+    """Folder for result.json and figures; by default reproduced/NAME."""
+    seed: int = 0
+    """Seed of all randomness."""
+
+    def run(self, console: Console) -> None:
+        """Run it."""
+        from isotherm.experiments.reproduce import reproduce
+
+        reproduce(self.name, self.out, self.quick, self.seeds, self.data_dir, self.seed, console)

@@ -1,0 +1,79 @@
+"""`isotherm sample`."""
+
+import dataclasses
+import pathlib
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+
+from isotherm.cli.show import show
+from isotherm.foundation.errors import refuse
+
+
+@dataclasses.dataclass(frozen=True)
+class Sample:
+    """Sample an energy function of your own."""
+
+    potential: tyro.conf.Positional[str]
+    """FILE.py:NAME, an energy function or a potential. The file is run."""
+    method: str
+    """A method that `isotherm list` shows."""
+    out: pathlib.Path
+    """A new folder for draws, checkpoints and pictures."""
+    num_steps: int
+    """Iterations."""
+    init: tuple[float, ...]
+    """Coordinates of the start, such as --init 0 0."""
+    step_size: float | None = None
+    """Step size of the method; for a ladder of several, use --set "step_size=(0.003, 0.6)"."""
+    temperature: float | None = None
+    """Temperature; by default the method's."""
+    num_chains: int | None = None
+    """Chains; by default what the method needs, or 1."""
+    num_runs: int = 1
+    """Independent repeats."""
+    seed: int = 0
+    """Seed of all randomness."""
+    thinning: int = 1
+    """Iterations between two draws."""
+    burn_in: int = 0
+    """Iterations before the first draw."""
+    spread: float = 0.0
+    """Standard deviation of the starts around `init`."""
+    set: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=VALUE")] = ()
+    """Further options of the method."""
+
+    def run(self, console: Console) -> None:
+        """Start the run."""
+        from isotherm.cli.user_file import build_sampler, load_potential, parse_options
+        from isotherm.sampling import sample
+
+        given = {"step_size": self.step_size, "temperature": self.temperature}
+        options = {name: value for name, value in given.items() if value is not None} | parse_options(self.set)
+        sampler = build_sampler(self.method, options)
+        potential, source = load_potential(self.potential)
+        run = sample(
+            potential,
+            sampler,
+            num_steps=self.num_steps,
+            num_chains=self.num_chains,
+            num_runs=self.num_runs,
+            seed=self.seed,
+            thinning=self.thinning,
+            burn_in=self.burn_in,
+            init=_starts(self.init, self.spread, sampler.kernel.is_stack),
+            out=self.out,
+            source={**source, "method": self.method, "options": options},
+        )
+        show(run, self.out, console)
+
+
+def _starts(init: tuple[float, ...], spread: float, is_stack: bool):
+    import jax
+    import jax.numpy as jnp
+
+    centre = jnp.asarray(init)
+    if is_stack and spread == 0.0:
+        refuse("spread", "above 0 for a method of many particles", spread, "Add --spread 1, say.")
+    return lambda key: centre + spread * jax.random.normal(key, centre.shape)

@@ -1,0 +1,5 @@
+"""Global minimization."""
+
+from isotherm.minimize.search import minimize
+
+__all__ = ["minimize"]
