@@ -12,7 +12,7 @@ from flax import nnx
 from sklearn.datasets import load_digits
 
 import isotherm as iso
-from isotherm.contour import Regularised
+from isotherm.contour import RegularizedWeights
 from isotherm.experiments.reproduce import table_of
 from isotherm.experiments.result import Row, write_result
 from isotherm.predictive import auroc, predict, summarise
@@ -45,7 +45,7 @@ def main(num_steps: int = 4_000, out: pathlib.Path | None = None) -> list[Row]:
         (inputs[train], labels[train]),
         batch_size=100,
         weight_decay=1.0,
-        is_prior_read=False,
+        coupling_includes_prior=False,
     )
     # A cold posterior: on these data the temperature 1 of the prior and likelihood as they stand doubts too much.
     step_size, temperature = 1e-4, 0.03
@@ -62,7 +62,7 @@ def main(num_steps: int = 4_000, out: pathlib.Path | None = None) -> list[Row]:
             gain=0.01,
             field="theta",
             warm_up=num_steps // 4,
-            weighing=Regularised(),
+            weight_rule=RegularizedWeights(),
         ),
     }
     rows = []
@@ -74,7 +74,7 @@ def main(num_steps: int = 4_000, out: pathlib.Path | None = None) -> list[Row]:
             num_chains=4,
             burn_in=num_steps // 2,
             thinning=max(num_steps // 100, 1),
-            init=potential.start,
+            init=potential.init,
         )
         inside, outside = predict(run, potential, inputs[test]), predict(run, potential, inputs[unknown])
         scores = summarise(inside.probabilities, labels[test])

@@ -7,7 +7,7 @@ import tempfile
 import jax
 import pytest
 
-from isotherm.sampling import settings
+from isotherm.engine import programs
 
 _CACHE = "JAX_COMPILATION_CACHE_DIR"
 
@@ -30,7 +30,5 @@ def pytest_unconfigure(config):
 def forgets_programs():
     """Drops compiled programs after each module: a process may hold only so many pieces of machine code."""
     yield
-    settings._program.cache_clear()
-    settings._start_energies.cache_clear()
-    settings._interned.cache_clear()
+    programs.forget()
     jax.clear_caches()

@@ -42,7 +42,7 @@ from isotherm.samplers import (
     vr_resghmc,
     vr_resgld,
 )
-from isotherm.sampling import Sampler, per_chain, resume, sample
+from isotherm.sampling import Sampler, per_chain, resume, sample, sweep
 from isotherm.sampling.advise import Advice, advise
 
 __version__ = "0.1.0"
@@ -95,6 +95,7 @@ __all__ = [
     "sgld",
     "svgd",
     "swag",
+    "sweep",
     "vr_resghmc",
     "vr_resgld",
     "with_noise",

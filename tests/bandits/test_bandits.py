@@ -24,7 +24,9 @@ from isotherm.bandits import (
 )
 from isotherm.bandits.loop import Loop, chosen_error, make_potential
 from isotherm.coupling import Independent
+from isotherm.engine.random_inputs import Seeds, draw_batches, open_streams
 from isotherm.estimators import Plain
+from isotherm.foundation.periodic import Periodic
 from isotherm.kernels import SGLD
 from isotherm.sampling import Sampler
 
@@ -108,25 +110,23 @@ def test_measurements_reach_the_coupling_and_the_target_acts():
     loop = Loop(ENVIRONMENT, agent, SMALL, make_potential(ENVIRONMENT, agent, SMALL))
     carry = loop.begin(jax.random.key(0), ENVIRONMENT.feed())
     np.testing.assert_array_equal(carry.log_weights, [0.0, -np.inf])
-    statistics = lambda carry: loop._parts.coupling.statistics(carry.chains.chains.coupling)  # noqa: E731
+    statistics = lambda carry: agent.sampler.coupling.statistics(carry.chains.chains.coupling)  # noqa: E731
     before = statistics(carry)
-    carry, _ = jax.jit(loop._step)(jax.random.key(1), carry, ENVIRONMENT.feed(), jnp.zeros((), jnp.int32))
+    carry, _ = jax.jit(loop._step)(jax.random.key(0), jax.random.key(1), carry, ENVIRONMENT.feed())
     after = statistics(carry)
     assert not np.array_equal(before["variance_of_difference"], after["variance_of_difference"])
-    heard = int(np.argmax(carry.log_weights))
-    assert int(after["rung"][heard]) == 0
+    # One replica acts: the one that was on the target rung when it was weighed.
+    assert np.isfinite(carry.log_weights).sum() == 1
 
 
 class Counting(Plain):
     """Counts its refreshes, and tells the count as its energy."""
 
-    refresh_every = 1
+    def periodic(self):
+        return (Periodic(1, lambda potential, state, seen: state + 1.0),)
 
     def init(self, potential, position, model_state):
         return jnp.zeros(())
-
-    def refresh(self, potential, state, position, model_state, full_energy, batch_of):
-        return state + 1.0
 
     def measure(self, potential, state, position, model_state, batch, noise):
         return state, jnp.zeros(())
@@ -135,13 +135,14 @@ class Counting(Plain):
 class Listening(Independent):
     """Keeps the first energy that it was measured with."""
 
-    measure_every = 1
-    num_measured = 2
-
     def init(self, num_chains):
         return jnp.full(num_chains, -1.0)
 
-    def calibrate(self, state, measured):
+    def periodic(self, is_exact):
+        return (Periodic(1, self._measured),)
+
+    def _measured(self, state, measure):
+        measured = measure(2)
         return jnp.where(state < 0, measured.energies[0] + measured.prior_energies[0], state)
 
 
@@ -151,7 +152,7 @@ def test_bandits_measure_before_they_refresh():
     agent = Agent("counting", sampler, num_chains=2)
     loop = Loop(ENVIRONMENT, agent, SMALL, make_potential(ENVIRONMENT, agent, SMALL))
     carry = loop.begin(jax.random.key(0), ENVIRONMENT.feed())
-    state = loop._keep_up(jax.random.key(1), carry.chains, carry.buffer, jnp.zeros((), jnp.int32))
+    state, _ = jax.jit(sampler.step)(jax.random.key(1), carry.chains)
     np.testing.assert_array_equal(state.chains.estimator, 1.0)
     np.testing.assert_array_equal(state.chains.coupling, 0.0)
 
@@ -172,7 +173,7 @@ def test_the_buffer_keeps_the_last_pulls_and_grows_in_one_program():
     seen = []
     for number in range(20):
         seen.append(int(carry.buffer.num_seen))
-        carry, _ = step(jax.random.key(number), carry, feed, jnp.asarray(number))
+        carry, _ = step(key, jax.random.key(number), carry, feed)
     assert seen == list(range(128, 328, 10))
     assert step._cache_size() == 1
     # 328 pulls in 256 places: none is empty, and the oldest have made room.
@@ -184,7 +185,8 @@ def test_chains_have_batches_of_their_own_from_what_is_there():
     loop = Loop(ENVIRONMENT, agent, SMALL, make_potential(ENVIRONMENT, agent, SMALL))
     buffer = loop.begin(jax.random.key(0), ENVIRONMENT.feed()).buffer
     numbered = buffer._replace(taken=jnp.stack([jnp.zeros(256), jnp.arange(256.0)], axis=1))
-    batch = loop._batches(jax.random.key(1), numbered)
+    keys = jax.vmap(jax.random.key_data)(jax.random.split(jax.random.key(1), 4))
+    batch = jax.vmap(lambda key: loop.potential.holding(numbered).batch(key, jnp.array(0)))(keys)
     rows = np.asarray(batch.examples[1][..., 1])
     assert rows.shape == (4, 64)
     assert rows.max() < 128
@@ -192,8 +194,30 @@ def test_chains_have_batches_of_their_own_from_what_is_there():
     assert not np.array_equal(rows[0], rows[1])
     # As many examples as the buffer can hold count, or as many as it does.
     assert int(batch.num_data[0]) == 256
-    growing = dataclasses.replace(loop, settings=dataclasses.replace(SMALL, is_full=False))
-    assert int(growing._batches(jax.random.key(1), numbered).num_data[0]) == 128
+    growing = make_potential(ENVIRONMENT, agent, dataclasses.replace(SMALL, is_full=False))
+    assert int(growing.holding(numbered).batch(keys[0], jnp.array(0)).num_data) == 128
+
+
+def test_weights_belong_to_the_networks_that_act():
+    """A contour whose weights are those of its energies: what acts is what was weighed, not where it moved next."""
+    agent = picsgld_agent(warm_up=0, step_size=1e-5)
+    loop = Loop(ENVIRONMENT, agent, SMALL, make_potential(ENVIRONMENT, agent, SMALL))
+    key, feed = jax.random.key(0), ENVIRONMENT.feed()
+    carry, _ = jax.jit(loop._step)(key, jax.random.key(1), loop.begin(key, feed), feed)
+    contour: Any = agent.sampler.coupling
+    state = carry.chains.chains.coupling
+    np.testing.assert_allclose(carry.log_weights, contour.log_weights(state), rtol=1e-5)
+    # The last iteration saw the positions that act; those of the state came after it.
+    potential, number = carry.chains.potential, int(carry.chains.iteration) - 1
+    keys = jax.tree.map(lambda leaf: leaf[0], open_streams(Seeds(jax.random.key_data(key), jnp.zeros(1, jnp.int32)), 4))
+    batches = draw_batches(agent.sampler.parts(potential, "vmap", jnp.float32), keys, jnp.array(number), None)
+
+    def losses(weights):
+        found = jax.vmap(lambda w, b: potential.evaluate(w, b, (), ()))(weights, batches[0])
+        return found.energy - found.prior_energy
+
+    np.testing.assert_allclose(losses(carry.acting), state.energies, rtol=2e-6)
+    assert not np.allclose(losses(carry.chains.position), state.energies, rtol=2e-6)
 
 
 def test_weights_decide_between_networks():
@@ -201,7 +225,7 @@ def test_weights_decide_between_networks():
     loop = Loop(ENVIRONMENT, agent, SMALL, make_potential(ENVIRONMENT, agent, SMALL))
     carry = loop.begin(jax.random.key(0), ENVIRONMENT.feed())
     contexts = jnp.asarray(FEATURES[:6])
-    outputs = jax.vmap(lambda w: loop.potential.outputs(w, contexts))(carry.chains.position)
+    outputs = jax.vmap(lambda w: loop.potential.outputs(w, contexts))(carry.acting)
     for rule in ("average", "single"):
         ruled = dataclasses.replace(loop, agent=dataclasses.replace(agent, rule=rule))
         for chain in range(4):

@@ -67,13 +67,15 @@ def test_sample_and_resume(user_file, tmp_path, capsys):
     )
     one, other = iso.load(tmp_path / "run"), iso.load(tmp_path / "long")
     np.testing.assert_array_equal(one.draws[:], other.draws[:])
-    assert one.draws.shape == (1, 2, 40, 2)
+    assert one.draws.shape == (2, 40, 2)
 
 
 def test_every_method_runs(user_file, tmp_path):
     more = {"cycsgld": "cycle_length=20", "cycsghmc": "cycle_length=20"}
     for name in METHODS:
         options = {"method": name, "num-steps": "40", "spread": "1", "thinning": "1"}
+        if name == "svgd":
+            options["num-chains"] = "10"
         if name in more:
             options["set"] = more[name]
         if name.startswith("deo"):
@@ -112,7 +114,7 @@ def test_wrong_options_are_refused(user_file, tmp_path, capsys):
         ({"set": "box"}, "`--set` must be of the form NAME=VALUE"),
         ({"set": "box=__import__('os')"}, "`--set box` must be a word, or a literal"),
         ({"method": "cycsgld"}, "`method` must be given cycle_length; got cycsgld. Add --set cycle_length=VALUE."),
-        ({"method": "svgd"}, "`spread` must be above 0 for a method of many particles"),
+        ({"method": "svgd", "num-chains": "9"}, "`init` must be different for every chain"),
         ({"step-size": "-1"}, "`step_size` must be a finite real number above 0"),
     ]
     for options, message in cases:

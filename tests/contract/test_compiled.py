@@ -2,7 +2,9 @@
 
 import collections
 import dataclasses
+import gc
 import re
+import weakref
 from typing import Any
 
 import jax
@@ -11,10 +13,9 @@ import numpy as np
 import pytest
 
 import isotherm as iso
+from isotherm.engine import programs
 from isotherm.kernels import SGLD
-from isotherm.sampling.driver import identity
-from isotherm.sampling.settings import Settings, build_program
-from isotherm.sampling.start import start_positions
+from tests.compiled import prepared, text_of
 
 INPUTS, HIDDEN, CHAINS = 41, 613, 4
 DATA = np.random.default_rng(0).standard_normal((200, INPUTS)).astype(np.float32)
@@ -40,16 +41,9 @@ def compiled(sampler):
     """The text of the compiled program of a large position."""
     potential = iso.from_likelihood(perceptron, lambda w: -0.5 * jnp.sum(w["in"] ** 2), DATA, batch_size=20)
     start = {"in": 0.1 * jnp.ones((INPUTS, HIDDEN)), "out": 0.1 * jnp.ones(HIDDEN)}
-    settings = Settings(100, CHAINS, 1, 0, 10, 0, -np.inf, None, "vmap", None)
-    position = start_positions(start, settings.seed_key(), 1, CHAINS, sampler.kernel)
-    program = build_program(potential, sampler, settings, position, identity, 10)
-    assert program.chunk == 1
-    feed, key = potential.feed(), settings.seed_key()
-    carry = program.init(position)
-    records = program.init_records(key, feed, carry)
-    times = jnp.zeros(program.slots + program.rows, jnp.int32)
-    advance: Any = program.advance
-    return advance.lower(key, feed, carry, records, times, jnp.zeros(()), 0, 100).compile().as_text()
+    run = prepared(potential, sampler, start, num_steps=100, num_chains=CHAINS, thinning=10)
+    assert run.program.chunk == 1
+    return text_of(run)
 
 
 def computations(text):
@@ -106,12 +100,66 @@ def test_a_move_of_parameters_would_be_seen():
     assert "gather" in {kind for kind, _ in large_moves(innermost(compiled(sampler)))}
 
 
-def test_periodic_work_does_not_compile_the_loop_again():
+def test_periodic_work_is_in_the_loop_and_compiles_nothing_of_its_own():
     potential = iso.from_likelihood(lambda m, x: -0.5 * (x - m) ** 2, None, DATA[:, 0], batch_size=10)
-    sampler = iso.vr_resgld(1e-3, refresh_every=20)
-    settings = Settings(100, 2, 1, 0, 1, 0, -np.inf, None, "vmap", None)
-    iso.sample(potential, sampler, num_steps=100, init=jnp.zeros(()))
-    position = start_positions(jnp.zeros(()), settings.seed_key(), 1, 2, sampler.kernel)
-    program = build_program(potential, sampler, settings, position, identity, 100)
-    jitted: list[Any] = [program.advance, program.measure, program.refresh]
-    assert [one._cache_size() for one in jitted] == [1, 1, 1]
+    before = programs.num_programs()
+    iso.sample(potential, iso.vr_resgld(1e-3, refresh_every=20), num_steps=100, init=jnp.zeros(()))
+    # The start, the loop, and the statistics.
+    assert programs.num_programs() == before + 3
+
+
+def test_changed_numbers_compile_nothing():
+    energy = lambda x: 0.5 * jnp.sum(x**2)  # noqa: E731
+    options: dict[str, Any] = {"num_steps": 50, "num_chains": 2, "init": jnp.ones(2)}
+    pairs = [
+        (iso.sgld(0.1), iso.sgld(float(np.float32(0.2)), temperature=2)),
+        (iso.sghmc(0.1, box=(-3, 3)), iso.sghmc(0.2, friction=0.3, box=(-2.0, 5.0))),
+        (iso.resgld(0.1), iso.resgld((0.2, 0.3), temperatures=(2.0, 3.0), correction_factor=4.0)),
+        (
+            iso.icsgld(0.1, partition=(0.0, 4.0, 10)),
+            iso.icsgld(0.2, partition=(1.0, 9.0, 10), zeta=0.3, bounds=(-1.0, 2.0)),
+        ),
+        (iso.cycsgld(0.1, cycle_length=50), iso.cycsgld(0.2, cycle_length=50, floor=0.1)),
+    ]
+    before = 0
+    for first, second in pairs:
+        given = {**options, "num_chains": None} if first.coupling.needs.num_chains else options
+        iso.sample(energy, first, **given)
+        before = programs.num_programs()
+        iso.sample(energy, second, **given)
+        assert programs.num_programs() == before
+    # The control: another structure is another program.
+    iso.sample(energy, iso.sgld(0.1), **{**options, "num_chains": 3})
+    assert programs.num_programs() > before
+
+
+def test_programs_go_with_the_functions_that_they_were_made_of():
+    def run():
+        offset = jnp.ones(3)
+        energy = lambda x: 0.5 * jnp.sum((x - offset) ** 2)  # noqa: E731
+        iso.sample(energy, iso.sgld(0.1), num_steps=20, init=jnp.zeros(3))
+        return weakref.ref(energy), programs.num_programs()
+
+    before = programs.num_programs()
+    held, during = run()
+    gc.collect()
+    assert during > before
+    assert held() is None
+    assert programs.num_programs() == before
+
+
+def test_a_sweep_is_one_program():
+    energy = lambda x: 0.5 * jnp.sum(x**2)  # noqa: E731
+    samplers = {(s, t): iso.sgld(s, temperature=t) for s in np.geomspace(0.01, 0.5, 20) for t in (0.5, 1.0, 2.0)}
+    before = programs.num_programs()
+    runs = iso.sweep(energy, samplers, num_steps=200, num_chains=2, init=jnp.ones(2))
+    assert programs.num_programs() == before + 3  # The start, the loop, and the statistics.
+    for name in ((0.01, 0.5), (0.5, 2.0)):
+        alone = iso.sample(energy, samplers[name], num_steps=200, num_chains=2, init=jnp.ones(2))
+        np.testing.assert_allclose(runs[name].draws, alone.draws, rtol=1e-4, atol=1e-5)
+        assert runs[name].config["sampler"] == alone.config["sampler"]
+    # Those of another structure are run apart, and come back in order.
+    mixed = iso.sweep(energy, [iso.sgld(0.1), iso.resgld(0.1), iso.sgld(0.2)], num_steps=100, init=jnp.ones(2))
+    assert list(mixed) == [0, 1, 2]
+    assert [run.name for run in mixed.values()] == ["sgld", "resgld", "sgld"]
+    assert mixed[1].stats["num_swaps"].shape == (1, 1)

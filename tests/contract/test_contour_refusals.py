@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import pytest
 
 import isotherm as iso
-from isotherm.contour import Contour, Partition, Pilot
+from isotherm.contour import Contour, Cumulative, Partition, PilotPartition
 
 GOOD = Partition(0.0, 1.0, 5)
 
@@ -22,38 +22,38 @@ CASES = {
     ),
     "no partition": (
         lambda: iso.csgld(0.1, partition=7),
-        r"`partition` must be a Partition, \(low, high, num_bins\), a Pilot, or \"auto\"; got 7",
+        r"`partition` must be a Partition, \(low, high, num_bins\), a PilotPartition, or \"auto\"; got 7",
     ),
     "zeta": (lambda: Contour(GOOD, -0.5), r"`zeta` must be .* at least 0; got -0.5"),
     "bounds": (lambda: Contour(GOOD, bounds=(5.0, -5.0)), r"`bounds` must be \(low, high\) with 1 between them"),
     "gain": (lambda: Contour(GOOD, gain=1.5), r"`gain` must be .* at most 1; got 1.5"),
     "no gain": (lambda: Contour(GOOD, gain=0.0), r"`gain` must be .*; got 0.0"),
-    "field": (lambda: Contour(GOOD, field="phi"), r"`field` must be one of 'psi'"),
+    "field": (lambda: iso.csgld(0.1, partition=GOOD, field="phi"), r"`field` must be one of 'psi'"),
     "slopes": (
-        lambda: Contour(GOOD, field="cumulative", slopes="forward"),
+        lambda: Contour(GOOD, field=Cumulative(), slopes="forward"),
         r"`slopes` must be backward for a cumulative field",
     ),
     "theta": (
         lambda: iso.ksgld(0.1, partition=GOOD, theta=(0.5, 0.5)),
-        r"`start` must be 5 positive numbers; got \(2,\)",
+        r"`theta` must be 5 positive numbers; got \(2,\)",
     ),
     "never entered": (
         lambda: iso.sample(
             lambda x: 0.5 * jnp.sum(x**2),
-            iso.csgld(0.1, partition=Pilot(200, Partition(1e4, 1.0, 9))),
+            iso.csgld(0.1, partition=PilotPartition(200, Partition(1e4, 1.0, 9))),
             num_steps=10,
             init=jnp.zeros(2),
         ),
         r"`partition` must be where energies are; got \(10000, 10007\), never entered. The pilot saw energies from",
     ),
     "start without a pilot": (
-        lambda: iso.csgld(0.1, partition=GOOD, start="pilot"),
-        r"`start` must be of a pilot only where there is one",
+        lambda: iso.csgld(0.1, partition=GOOD, initial_theta="pilot"),
+        r"`initial_theta` must be of a pilot only where there is one",
     ),
-    "pilot": (lambda: Pilot(5), r"`num_steps` must be an integer of at least 100; got 5"),
+    "pilot": (lambda: PilotPartition(5), r"`num_steps` must be an integer of at least 100; got 5"),
     "unsettled": (
         lambda: iso.csgld(0.1, partition="auto").init(lambda x: jnp.sum(x**2), jnp.zeros(2)),
-        r"`partition` must be settled by a pilot",
+        r"`partition` must be found by a pilot",
     ),
     "displacement": (
         lambda: iso.awsgld(0.1, partition=GOOD, max_displacement=0.0),

@@ -39,7 +39,7 @@ CASES = {
     "cold": (lambda: iso.sgld(step_size=0.1, temperature=-1.0), r"`temperature` must be .* at least 0; got -1.0"),
     "no friction": (lambda: SGHMC(friction=0.0), r"`friction` must be .* above 0 and at most 1; got 0.0"),
     "decay": (lambda: PSGLD(decay=1.5), r"`decay` must be .* at most 1; got 1.5"),
-    "one particle": (lambda: Stein(num_particles=1), r"`num_particles` must be an integer of at least 2; got 1"),
+    "bandwidth": (lambda: Stein(0.0), r"`bandwidth` must be .* above 0"),
     "box inside out": (lambda: within(SGHMC(), (1.0, -1.0)), r"`box` must be \(low, high\) with low below high"),
     "cycle": (lambda: CyclicalCosine(0.1, 0), r"`cycle_length` must be an integer of at least 1; got 0"),
     "empty window": (
@@ -74,7 +74,7 @@ CASES = {
     "integer energy": (lambda: start(lambda x: jnp.int32(1)), r"`energy` must be .* one real scalar; got int32"),
     "NaN energy": (
         lambda: start(lambda x: jnp.log(jnp.sum(x) - 1.0)),
-        r"`init` must be where the energy is finite; got nan",
+        r"`init` must be where the energy is finite; got an energy that is not, in chain 0",
     ),
     "raising energy": (
         lambda: start(lambda x: x @ jnp.ones(3)),
@@ -91,9 +91,21 @@ CASES = {
         lambda: start(init=iso.per_chain(jnp.zeros((3, 2))), num_chains=2),
         r"`init` must be one position per chain",
     ),
-    "stack": (
-        lambda: start(sampler=iso.svgd(step_size=0.1, num_particles=5)),
-        r"`init` must be a stack of particles, leading axis 5",
+    "one particle": (
+        lambda: start(sampler=iso.svgd(step_size=0.1)),
+        r"`num_chains` must be at least 2 for particles that move together; got 1. Pass num_chains=100",
+    ),
+    "particles in one place": (
+        lambda: start(sampler=iso.svgd(step_size=0.1), num_chains=5),
+        r"`init` must be different for every chain; got one position for all. Particles that start together stay together",
+    ),
+    "rows for chains": (
+        lambda: start(init=jnp.zeros((3, 2)), num_chains=3),
+        r"`init` must be clear about its leading axis; got 3 rows for 3 chains. .*iso.per_chain",
+    ),
+    "ladders of a sampler without one": (
+        lambda: start(num_ladders=2),
+        r"`num_ladders` must be left out for a sampler without a ladder; got 2",
     ),
     "never collects": (
         lambda: start(burn_in=10),
@@ -141,18 +153,16 @@ def test_a_diverging_chain_is_named_and_others_go_on():
 
     starts = iso.per_chain(jnp.array([[0.0], [5.5]]))
     sampler = iso.sgld(step_size=0.1)
-    with pytest.warns(
-        DivergenceWarning, match=r"1 of 2 chains diverged.*chain 1 of run 0 at iteration \d+.*Lower `step_size`"
-    ):
+    with pytest.warns(DivergenceWarning, match=r"1 of 2 chains diverged.*chain 1 at iteration \d+.*Lower `step_size`"):
         run = iso.sample(cliff, sampler, num_steps=500, num_chains=2, init=starts)
-    assert run.stats["diverged_at"][0, 0] == -1
-    when = run.stats["diverged_at"][0, 1]
-    assert not np.isfinite(run.energies[0, 1, when])
-    assert np.isfinite(run.energies[0, 1, :when]).all()
-    assert np.isneginf(run.log_weights[0, 1, when:]).all()
+    assert run.stats["diverged_at"][0] == -1
+    when = run.stats["diverged_at"][1]
+    assert not np.isfinite(run.energies[1, when])
+    assert np.isfinite(run.energies[1, :when]).all()
+    assert np.isneginf(run.log_weights[1, when:]).all()
     assert np.isfinite(run.expectation(lambda x: x)).all()
     assert "diverged" in str(run.summary())
-    with pytest.raises(DivergenceError, match="chain 1 of run 0"):
+    with pytest.raises(DivergenceError, match="chain 1 at iteration"):
         iso.sample(cliff, sampler, num_steps=500, num_chains=2, init=starts, throw=True)
 
 

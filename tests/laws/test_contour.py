@@ -11,13 +11,14 @@ import pytest
 
 import isotherm as iso
 from isotherm.contour import Contour, Partition
-from isotherm.contour.fields import strength_of
-from isotherm.contour.weights import add, fold_scale, init_weights, prefix_sums
-from isotherm.coupling import Readings
+from isotherm.contour.fields import Psi, as_field
+from isotherm.contour.theta_histogram import add, fold_scale, init_histogram, prefix_sums
+from isotherm.coupling import CouplingInputs
 from isotherm.foundation.schedules import PolynomialGain
 from isotherm.kernels import SGLD, limited
 from isotherm.kernels.kernel import Move
 from isotherm.targets import csgld_mixture
+from tests.compiled import prepared, text_of
 
 MASSES = np.array([0.3, 0.25, 0.2, 0.12, 0.08, 0.05])
 
@@ -31,15 +32,15 @@ def learn(contour, num_iterations, masses=MASSES, num_chains=200):
     def go(key):
         def iterate(state, inputs):
             k, key = inputs
-            weights = add(state.weights, contour.groups(num_chains), state.bins, state.masses)
-            theta = jnp.cumsum(weights.theta[0]) if contour.is_cumulative else weights.theta[0]
-            if contour.field == "psi":
+            weights = add(state.histogram, contour.groups(num_chains), state.bins, state.masses)
+            theta = jnp.cumsum(weights.theta[0]) if contour.field.is_cumulative else weights.theta[0]
+            if isinstance(contour.field, Psi):
                 theta = theta.at[-1].set(theta[-2])  # Psi is constant in the top bin.
             bins = jax.random.categorical(key, jnp.log(masses) - contour.zeta * jnp.log(theta), shape=(num_chains,))
             energies, one = places[bins], jnp.ones(())
-            readings = Readings(energies, 0 * energies, jnp.ones(num_chains, bool), one, one, k)
-            due = (k % contour.upkeep_every == 0).astype(int)
-            state = jax.lax.fori_loop(0, due, lambda _, kept: contour.upkeep(kept), state)
+            readings = CouplingInputs(energies, 0 * energies, jnp.ones(num_chains, bool), one, one, k)
+            due = (k % contour.rescale_every == 0).astype(int)
+            state = jax.lax.fori_loop(0, due, lambda _, kept: contour.rescaled(kept), state)
             return contour.update(state, (), readings)[0], None
 
         keys = jax.random.split(key, num_iterations)
@@ -51,7 +52,7 @@ def learn(contour, num_iterations, masses=MASSES, num_chains=200):
 
 def contour(field, zeta, **options):
     settings: dict[str, Any] = {"gain": PolynomialGain(10.0, 0.75, 100.0, 1.0), **options}
-    return Contour(Partition(0.0, 1.0, len(MASSES)), zeta, field=field, **settings)
+    return Contour(Partition(0.0, 1.0, len(MASSES)), zeta, field=as_field(field), **settings)
 
 
 def cumulative_fixed_point(zeta):
@@ -98,10 +99,15 @@ def test_a_large_zeta_shows_in_the_logarithm():
     np.testing.assert_allclose(flat - flat[0], np.log(MASSES / MASSES[0]), atol=0.15)
 
 
-def test_a_wrong_exponent_would_be_seen(monkeypatch):
+def test_a_wrong_exponent_would_be_seen():
     """A field of the power 1.1 zeta."""
-    monkeypatch.setattr("isotherm.contour.contour.strength_of", lambda *seen: strength_of(*seen) ** 1.1)
-    wrong = Contour(Partition(0.0, 1.0, len(MASSES)), 0.75, PolynomialGain(10.0, 0.75, 100.0, 1.0), bounds=None)
+
+    class Steeper(Psi):
+        def strength(self, seen):
+            return super().strength(seen) ** 1.1
+
+    gain = PolynomialGain(10.0, 0.75, 100.0, 1.0)
+    wrong = Contour(Partition(0.0, 1.0, len(MASSES)), 0.75, gain, Steeper(), bounds=None)
     assert np.max(np.abs(learn(wrong, 20_000) / MASSES - 1)) > 0.05
 
 
@@ -144,7 +150,7 @@ def test_weights_are_the_integral_and_undo_the_flattening(slopes):
     left = np.mean(draws < -1, axis=1)
     error = left.std(ddof=1) / np.sqrt(len(left))
     assert abs(left.mean() - sampled[points < -1].sum()) < 4 * error + 0.01
-    means = [float(one.expectation(lambda x: x[0])) for one in run.per_run()]
+    means = [float(one.expectation(lambda x: x[0])) for one in run.split_runs()]
     assert abs(np.mean(means)) < 4 * np.std(means) / np.sqrt(len(means)) + 0.03
 
 
@@ -170,7 +176,7 @@ def test_no_flattening_is_sgld_to_the_bit():
 def test_sums_of_bins(num_bins):
     rng = np.random.default_rng(num_bins)
     masses = rng.random((2, num_bins)).astype(np.float32)
-    weights = init_weights(jnp.asarray(masses), has_sums=True)
+    weights = init_histogram(jnp.asarray(masses), has_sums=True)
     group, index = jnp.array([0, 1, 1]), jnp.asarray(rng.integers(num_bins, size=3))
     weights = add(weights, group, index, jnp.array([3.0, 1.0, 2.0]) / weights.scale[group])
     np.add.at(masses, (np.asarray(group), np.asarray(index)), [3.0, 1.0, 2.0])
@@ -180,11 +186,11 @@ def test_sums_of_bins(num_bins):
 
 
 def test_folding_the_scale_changes_no_weight():
-    weights = init_weights(jnp.asarray(np.random.default_rng(0).random((2, 50))), has_sums=True)
+    weights = init_histogram(jnp.asarray(np.random.default_rng(0).random((2, 50))), has_sums=True)
     weights = weights._replace(scale=weights.scale * jnp.array([0.25, 1e-6]))
     folded = fold_scale(weights)
     np.testing.assert_allclose(folded.theta, weights.theta, rtol=1e-6)
-    np.testing.assert_array_equal(folded.scale, init_weights(jnp.ones((2, 50)), has_sums=True).scale)
+    np.testing.assert_array_equal(folded.scale, init_histogram(jnp.ones((2, 50)), has_sums=True).scale)
 
 
 @pytest.mark.parametrize("field", ["psi", "theta^zeta", "theta", "cumulative"])
@@ -197,7 +203,7 @@ def test_a_diverged_chain_leaves_no_trace_in_what_others_share(field):
     def theta(energies, alive):
         state = shared.init(len(energies))
         for k in range(5):
-            readings = Readings(energies, 0 * energies, alive, one, one, jnp.array(k))
+            readings = CouplingInputs(energies, 0 * energies, alive, one, one, jnp.array(k))
             state, move = shared.update(state, (), readings)
             assert bool(jnp.all(jnp.isfinite(move.multiplier)))
         return shared.statistics(state)["theta"]
@@ -208,7 +214,7 @@ def test_a_diverged_chain_leaves_no_trace_in_what_others_share(field):
 @pytest.mark.parametrize("field", ["psi", "theta^zeta", "theta", "cumulative"])
 def test_nothing_underflows_under_a_large_gain(field):
     partition = Partition(-50.0, 1.0, 60)  # The first 50 bins cannot be reached, nor the top one.
-    coupling = Contour(partition, 1.0, 0.5, field, bounds=None if field == "cumulative" else (-5.0, 5.0))
+    coupling = Contour(partition, 1.0, 0.5, as_field(field), bounds=None if field == "cumulative" else (-5.0, 5.0))
     kernel = limited(SGLD(), 0.5)
     sampler = dataclasses.replace(iso.sgld(step_size=0.02), kernel=kernel, coupling=coupling)
     potential = iso.with_noise(iso.from_energy(lambda x: 0.5 * jnp.sum(x**2)), energy_scale=0.3, gradient_scale=0.3)
@@ -219,18 +225,8 @@ def test_nothing_underflows_under_a_large_gain(field):
 
 
 def test_an_iteration_copies_no_histogram():
-    from isotherm.sampling.driver import identity
-    from isotherm.sampling.settings import Settings, build_program
-    from isotherm.sampling.start import start_positions
-
     sampler = iso.csgld(0.1, partition=(2.0, 50.0, 70_001))
-    settings = Settings(100_000, 1, 1, 0, 1_000, 0, -np.inf, None, "vmap", None)
-    position = start_positions(jnp.zeros(1), settings.seed_key(), 1, 1, sampler.kernel)
-    program = build_program(TARGET.potential, sampler, settings, position, identity, 100)
-    key, feed, carry = settings.seed_key(), TARGET.potential.feed(), program.init(position)
-    records, times = program.init_records(key, feed, carry), jnp.zeros(program.slots + program.rows, jnp.int32)
-    advance: Any = program.advance
-    text = advance.lower(key, feed, carry, records, times, jnp.zeros(()), 0, 100).compile().as_text()
+    text = text_of(prepared(TARGET.potential, sampler, jnp.zeros(1), num_steps=100_000, thinning=1_000))
     assert "70001" in text
     copies = [line for line in text.splitlines() if re.search(r"= f32\[[\d,]*70001\]\S* copy\(", line)]
     inside = [line for line in copies if "while/body/while/body/while" in line]
@@ -255,8 +251,8 @@ def test_a_limit_shortens_displacements_and_nothing_else():
 def test_kept_sums_give_the_weights_of_a_sum_over_all_bins(slopes, is_shared):
     """Chains meet in the same bins, neighbours and open ends; psi is often at its bounds."""
     partition = Partition(0.0, 0.01, 300)
-    wide = Contour(partition, 0.75, 0.2, "theta", is_shared, slopes, (-1.0, 2.0))
-    update, upkeep, weigh = jax.jit(wide.update), jax.jit(wide.upkeep), jax.jit(wide.log_weights)
+    wide = Contour(partition, 0.75, 0.2, as_field("theta"), is_shared, slopes, (-1.0, 2.0))
+    update, upkeep, weigh = jax.jit(wide.update), jax.jit(wide.rescaled), jax.jit(wide.log_weights)
     state, one, rng = wide.init(4), jnp.ones(()), np.random.default_rng(0)
     num_bounded, slow = 0, jnp.zeros(4)
     for k in range(300):
@@ -265,7 +261,7 @@ def test_kept_sums_give_the_weights_of_a_sum_over_all_bins(slopes, is_shared):
         temperature = jnp.asarray(0.7 if k < 200 else 0.9)
         if k % 100 == 50:
             state = upkeep(state)
-        readings = Readings(energies, 0 * energies, jnp.ones(4, bool), one, temperature, jnp.array(k))
+        readings = CouplingInputs(energies, 0 * energies, jnp.ones(4, bool), one, temperature, jnp.array(k))
         state, _ = update(state, (), readings)
         assert state.sums is not None
         fast = weigh(state)
@@ -289,7 +285,7 @@ def test_published_weights_are_biased_where_ours_are_not():
     bins = np.asarray(PARTITION.index(jnp.asarray(run.energies)))[:, 0]
     draws = np.asarray(run.draws)[:, 0, :, 0]
     published = [np.average(x, weights=t[b] ** 0.75) for x, t, b in zip(draws, theta, bins, strict=True)]
-    ours = [float(one.expectation(lambda x: x[0])) for one in run.per_run()]
+    ours = [float(one.expectation(lambda x: x[0])) for one in run.split_runs()]
     assert 0.2 < np.mean(published) < 0.5
     assert abs(np.mean(ours)) < 0.1
 

@@ -33,7 +33,7 @@ def test_normalising_constants(run):
         found = run.log_z_ratio(to)
         assert 0 < found.std_error < 0.01
         assert abs(found.mean - exact) < 4 * found.std_error + 0.02
-        each = [one.log_z_ratio(to).mean for one in run.per_run()]
+        each = [one.log_z_ratio(to).mean for one in run.split_runs()]
         assert 0.4 < found.std_error / (np.std(each, ddof=1) / np.sqrt(len(each))) < 2.5
     assert abs(run.log_z_ratio(1.0).mean) < 1e-6
 
@@ -152,10 +152,10 @@ def test_energy_histogram_honours_weights(run):
 def test_standard_errors_are_those_of_repeats(run):
     found = run.estimate(lambda x: {"first": x[0], "square": x**2})
     assert found.mean["square"].shape == (DIMENSION,)
-    each = [one.expectation(lambda x: x[0]) for one in run.per_run()]
+    each = [one.expectation(lambda x: x[0]) for one in run.split_runs()]
     assert found.mean["first"] == pytest.approx(run.expectation(lambda x: x[0]), abs=1e-6)
     repeats = np.std(each, ddof=1) / np.sqrt(len(each))
     assert 0.5 < found.std_error["first"] / repeats < 2.0
     assert np.all(found.effective_draws["square"] > 100)
-    single = run.per_run()[0].estimate(lambda x: x[0])
+    single = run.split_runs()[0].estimate(lambda x: x[0])
     assert 0.5 < single.std_error / np.std(each, ddof=1) < 2.0

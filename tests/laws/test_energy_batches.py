@@ -42,16 +42,16 @@ class Exact(Known):
 class KnownVariance(Exchange):
     """The corrected rule with the exact variance of each energy: delta^2 (v_1 + v_2) / 2 is taken off the exponent."""
 
-    def _swap(self, state, uniform, readings, is_allowed):
+    def _swap(self, state, uniform, inputs, is_allowed):
         delta = 1 / TEMPERATURES[0] - 1 / TEMPERATURES[1]
         side = jnp.where(state.rung == 0, -1.0, 1.0)
-        energies = readings.energies + side * delta / 2 * readings.prior_energies
-        return super()._swap(state, uniform, readings._replace(energies=energies), is_allowed)
+        energies = inputs.energies + side * delta / 2 * inputs.prior_energies
+        return super()._swap(state, uniform, inputs._replace(energies=energies), is_allowed)
 
 
 def cold_variance(step_size, estimator):
     """Mean and standard error of x^2 on the cold rung."""
-    coupling = KnownVariance(Ladder((step_size,) * 2, TEMPERATURES), rule=Corrected(np.inf))
+    coupling = KnownVariance(Ladder((step_size,) * 2, TEMPERATURES), rule=Corrected(None))
     sampler = dataclasses.replace(iso.sgld(step_size=step_size), estimator=estimator, coupling=coupling)
     settings = {"num_steps": 20_000, "num_runs": 60, "burn_in": 1_000, "thinning": 5, "init": jnp.zeros(())}
     squares = np.mean(np.asarray(iso.sample(potential(), sampler, **settings).draws)[:, 0] ** 2, axis=1)

@@ -182,8 +182,8 @@ def test_estimates_of_nested_functions_and_of_chains_that_diverged():
     low, high = found.interval()
     assert low["first"] < 0 < high["first"]
     draws, log_weights = np.array(run.draws), np.array(run.log_weights)
-    draws[:, 3, 2_000:] = np.nan
-    log_weights[:, 3, 2_000:] = -np.inf
+    draws[3, 2_000:] = np.nan
+    log_weights[3, 2_000:] = -np.inf
     broken = dataclasses.replace(run, draws=draws, log_weights=log_weights).estimate(lambda x: x)
     assert np.isfinite(broken.mean).all()
     assert np.isfinite(broken.std_error).all()

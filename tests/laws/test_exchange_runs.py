@@ -9,6 +9,7 @@ import pytest
 
 import isotherm as iso
 from isotherm.estimators import ControlVariate
+from isotherm.estimators.estimator import Refreshed
 from isotherm.exchange import (
     AllPairs,
     Corrected,
@@ -55,7 +56,7 @@ def test_fresh_energies_per_pair_are_measured_in_the_driver():
     sampler = iso.Sampler(SGLD(), 0.03, coupling=coupling)
     run = iso.sample(potential, sampler, num_steps=30_000, num_runs=16, thinning=50, burn_in=1_000, init=target.init)
     # Fresh Gaussian noise of standard deviation 2 in both energies of a pair.
-    np.testing.assert_allclose(run.stats["variance_of_difference"].mean(axis=0), 8.0, rtol=0.05)
+    np.testing.assert_allclose(run.stats["variance_of_difference"].mean(axis=(0, 1)), 8.0, rtol=0.05)
     assert (run.draws < 0).mean() == pytest.approx(0.4, abs=0.04)
 
 
@@ -66,12 +67,12 @@ def test_windows_double_the_round_trips_and_find_the_modes():
     for window in (1, 8):
         sampler = iso.deo_sgd((0.003, 0.6), buffer=4.0, window=window)
         run = iso.sample(potential, sampler, num_steps=20_001, num_runs=4, burn_in=100, thinning=10, init=target.init)
-        trips = run.stats["round_trips_thesis"].sum(axis=1).mean() / 20.001
-        variation = np.mean([target.total_variation(one.mode_masses(target.modes)) for one in run.per_run()])
-        acceptance = run.stats["acceptance"].mean(axis=0)
+        trips = run.stats["round_trips_thesis"].sum(axis=(1, 2)).mean() / 20.001
+        variation = np.mean([target.total_variation(one.mode_masses(target.modes)) for one in run.split_runs()])
+        acceptance = run.stats["acceptance"].mean(axis=(0, 1))
         assert acceptance.mean() == pytest.approx(0.4, abs=0.03)
         assert np.abs(acceptance - 0.4).max() < 0.07
-        assert np.all(np.diff(run.stats["step_size_ratios"], axis=1) > 0)
+        assert np.all(np.diff(run.stats["step_size_ratios"], axis=-1) > 0)
         found[window] = trips, variation
     assert found[1][0] == pytest.approx(19.0, abs=2.0)
     assert found[8][0] == pytest.approx(44.0, abs=4.0)
@@ -87,19 +88,19 @@ def curved(position, examples):
 
 
 def refresh(estimator, potential, state, position):
-    feed, key = potential.feed(), jnp.zeros(2, jnp.uint32)
+    key, (work,) = jnp.zeros(2, jnp.uint32), estimator.periodic()
     full = potential.full_energy(position)
-    return estimator.refresh(potential, state, position, (), full, lambda number: potential.batch(key, number, feed))
+    return work.apply(potential, state, Refreshed(position, (), full, lambda number: potential.batch(key, number)))
 
 
 @pytest.mark.parametrize("is_adaptive", [False, True])
 def test_control_variates_are_unbiased_and_exact_at_their_anchor(is_adaptive):
     potential = iso.from_likelihood(curved, lambda x: -0.5 * x**2, DATA, batch_size=50)
-    estimator, feed = ControlVariate(10, is_adaptive), potential.feed()
+    estimator = ControlVariate(10, is_adaptive)
     here, there = jnp.array(0.7), jnp.array(1.1)
     state = refresh(estimator, potential, estimator.init(potential, here, ()), here)
     keys = jnp.array([5, 6], jnp.uint32)
-    batches = [potential.batch(keys, jnp.asarray(k), feed) for k in range(10)]
+    batches = [potential.batch(keys, jnp.asarray(k)) for k in range(10)]
 
     def energies(position):
         return np.array([float(estimator.measure(potential, state, position, (), b, ())[0]) for b in batches])
@@ -140,7 +141,7 @@ def test_variance_reduction_lets_replicas_swap_between_basins():
     plain = iso.sample(target.potential, iso.resgld(5e-7, temperatures=temperatures, measure_every=40), **settings)
     reduced = iso.sample(target.potential, iso.vr_resgld(5e-7, temperatures=temperatures), **settings)
     full = jax.jit(jax.vmap(target.energy))
-    noise = [np.var(run.energies[0, 0] - np.asarray(full(run.draws[0, 0]))) for run in (plain, reduced)]
+    noise = [np.var(run.energies[0] - np.asarray(full(run.draws[0]))) for run in (plain, reduced)]
     assert noise[0] > 300 * noise[1]
     assert reduced.stats["num_swaps"].min() > 5
     assert (reduced.draws < 10).any(axis=(1, 2, 3)).all()
@@ -159,8 +160,8 @@ def test_temperatures_adapt_until_every_pair_accepts_equally_often():
             lambda x: jnp.sum(x**2), sampler, num_steps=40_000, num_runs=8, thinning=20_000, init=jnp.zeros(6)
         )
         late = np.asarray(run.stats["temperature_ratios"])
-        acceptance[is_adaptive] = run.stats["acceptance"].mean(axis=0)
-        np.testing.assert_allclose(late[:, [0, -1]], [[1.0, 16.0]] * 8, rtol=1e-5)
+        acceptance[is_adaptive] = run.stats["acceptance"].mean(axis=(0, 1))
+        np.testing.assert_allclose(late[:, 0][:, [0, -1]], [[1.0, 16.0]] * 8, rtol=1e-5)
     assert np.ptp(acceptance[False]) > 0.4
     assert np.ptp(acceptance[True]) < 0.1
-    assert np.all(np.diff(np.log(late), axis=1).std(axis=1) < 0.15)  # A Gaussian wants a geometric ladder.
+    assert np.all(np.diff(np.log(late), axis=-1).std(axis=-1) < 0.15)  # A Gaussian wants a geometric ladder.

@@ -105,12 +105,12 @@ class Frozen(PSGLD):
 
 
 def test_frozen_psgld_is_one_autoregression_per_coordinate():
-    step_size, temperature, regulariser = 0.6, 1.7, 0.25
-    kernel: Kernel = Frozen(decay=1.0, regulariser=regulariser)
+    step_size, temperature, regularizer = 0.6, 1.7, 0.25
+    kernel: Kernel = Frozen(decay=1.0, regularizer=regularizer)
     found = deviations(GAUSSIAN, Sampler(kernel, step_size, temperature), 8_000)
     for coordinate, (precision, root) in enumerate(zip(PRECISIONS, (1.0, 3.0), strict=True)):
-        truth = langevin_variance(step_size / (regulariser + root), precision, temperature)
-        wrong = langevin_variance(step_size / (regulariser + 4.0 - root), precision, temperature)
+        truth = langevin_variance(step_size / (regularizer + root), precision, temperature)
+        wrong = langevin_variance(step_size / (regularizer + 4.0 - root), precision, temperature)
         estimates = (found[..., coordinate] ** 2).mean(axis=1)
         assert abs(z_score(estimates, truth)) < PASS
         if coordinate == 0:
@@ -120,7 +120,7 @@ def test_frozen_psgld_is_one_autoregression_per_coordinate():
 @pytest.mark.parametrize(("correction", "is_right"), [(True, True), (False, False)])
 def test_curvature_correction_makes_a_moving_preconditioner_exact(correction, is_right):
     # With decay 0 the preconditioner is 1 / (0.5 + |x|): without Gamma the law is (0.5 + |x|) exp(-x^2 / 2), of variance 1.61.
-    sampler = iso.psgld(step_size=0.01, decay=0.0, regulariser=0.5, curvature_correction=correction)
+    sampler = iso.psgld(step_size=0.01, decay=0.0, regularizer=0.5, curvature_correction=correction)
     run = iso.sample(
         lambda x: 0.5 * jnp.sum(x**2),
         sampler,

@@ -18,12 +18,14 @@ def loss(x):
     return (x**2 - 2.0) ** 2 / 2
 
 
-def potential(is_prior_read=False):
+def potential(coupling_includes_prior=False):
     def log_likelihood(x, examples):
         return -jnp.broadcast_to(loss(x), examples.shape)
 
     data = np.zeros(1, np.float32)
-    return iso.from_likelihood(log_likelihood, lambda x: -0.5 * (x - 0.6) ** 2, data, is_prior_read=is_prior_read)
+    return iso.from_likelihood(
+        log_likelihood, lambda x: -0.5 * (x - 0.6) ** 2, data, coupling_includes_prior=coupling_includes_prior
+    )
 
 
 def estimated():
@@ -38,8 +40,8 @@ def estimated():
         init=lambda key: jax.random.normal(key, ()),
         progress=False,
     )
-    weights = np.exp(np.asarray(run.log_weights, np.float64)[0])
-    draws = np.asarray(run.draws, np.float64)[0]
+    weights = np.exp(np.asarray(run.log_weights, np.float64))
+    draws = np.asarray(run.draws, np.float64)
     return np.array([np.sum(weights * f) / np.sum(weights) for f in (draws, draws**2)])
 
 
@@ -67,7 +69,7 @@ def test_couplings_read_what_the_potential_says():
         sampler = iso.icsgld(1e-9, partition=Partition(0.5, 0.5, 12), gain=1e-3)
         run = iso.sample(potential(is_read), sampler, num_steps=50, init=jnp.asarray(np.sqrt(2.0)), progress=False)
         # At the well the loss is zero, and the prior's energy 0.33; the records hold both.
-        assert np.asarray(run.energies)[0, 0, 0] == pytest.approx(0.5 * (np.sqrt(2) - 0.6) ** 2, rel=1e-3)
+        assert np.asarray(run.energies)[0, 0] == pytest.approx(0.5 * (np.sqrt(2) - 0.6) ** 2, rel=1e-3)
     moved = {}
     for is_read in (True, False):
         run = iso.sample(
@@ -77,5 +79,5 @@ def test_couplings_read_what_the_potential_says():
             init=jnp.asarray(np.sqrt(2.0)),
             progress=False,
         )
-        moved[is_read] = int(np.argmax(run.stats["theta"][0, 0]))
+        moved[is_read] = int(np.argmax(run.stats["theta"][0]))
     assert moved == {True: 3, False: 0}

@@ -10,7 +10,7 @@ import pytest
 from jax import Array
 
 import isotherm as iso
-from isotherm.coupling import Coupling
+from isotherm.coupling import Coupling, Needs, Observed
 from isotherm.foundation.randomness import uniforms
 from isotherm.kernels import SGHMC, SGLD, Move
 from isotherm.sampling import Sampler
@@ -24,17 +24,16 @@ ENERGY = GaussianEnergy((2.0, 0.5), (1.0, -3.0))
 class Tempered(Coupling):
     """A throw-away contour: multiplier c everywhere, so the chain samples exp(-c U), and log weights (c - 1) U undo it."""
 
-    is_weighted = True
     multiplier = 0.6
 
     def init(self, num_chains):
         return jnp.zeros(num_chains)
 
-    def update(self, state, draws, readings):
-        everyone = jnp.ones_like(readings.energies)
+    def update(self, state, draws, inputs):
+        everyone = jnp.ones_like(inputs.energies)
         scaled = self.multiplier * everyone
-        move = Move(readings.step_size * everyone, readings.temperature * everyone, scaled, everyone)
-        return readings.energies / readings.temperature, move
+        move = Move(inputs.step_size * everyone, inputs.temperature * everyone, scaled, everyone)
+        return inputs.energies / inputs.temperature, move
 
     def log_weights(self, state):
         return (self.multiplier - 1.0) * state
@@ -57,23 +56,24 @@ class Swaps(Coupling):
     def draw(self, key, iterations, num_chains):
         return uniforms(key, iterations, 1)[:, 0]
 
-    def update(self, state, draws, readings):
+    def update(self, state, draws, inputs):
         cold = jnp.argmin(state.rung)
         inverse = 1.0 / jnp.asarray(self.temperatures)
-        exponent = (inverse[0] - inverse[1]) * (readings.energies[cold] - readings.energies[1 - cold])
+        exponent = (inverse[0] - inverse[1]) * (inputs.energies[cold] - inputs.energies[1 - cold])
         is_swapped = jnp.log(draws) < exponent
         rung = jnp.where(is_swapped, 1 - state.rung, state.rung)
         temperature = jnp.asarray(self.temperatures)[rung]
         scale = jnp.sqrt(temperature / jnp.asarray(self.temperatures)[state.rung])
         everyone = jnp.ones_like(temperature)
-        move = Move(readings.step_size * everyone, temperature, everyone, scale)
+        move = Move(inputs.step_size * everyone, temperature, everyone, scale)
         return Ladder(rung, state.num_swaps + is_swapped), move
 
-    def recorded(self, observed):
-        return jnp.argmin(observed["rung"], axis=-1)[..., None]
+    @property
+    def needs(self):
+        return Needs(num_chains=2)
 
     def observe(self, state):
-        return {"rung": state.rung}
+        return Observed({"rung": state.rung}, jnp.argmin(state.rung)[None])
 
     def statistics(self, state):
         return {"num_swaps": state.num_swaps}
@@ -86,21 +86,21 @@ def test_energy_and_weight_belong_to_the_draw(size):
     energy = lambda x: 0.5 * jnp.sum(precision * x**2)  # noqa: E731
     sampler = Sampler(SGLD(), 0.05, 1.7, coupling=Tempered())
     run = iso.sample(energy, sampler, num_steps=41, num_chains=3, burn_in=4, thinning=4, init=jnp.ones(size))
-    expected = np.asarray(jax.vmap(jax.vmap(jax.vmap(energy)))(run.draws))
+    expected = np.asarray(jax.vmap(jax.vmap(energy))(run.draws))
     np.testing.assert_allclose(run.energies, expected, rtol=1e-5)
     np.testing.assert_allclose(run.log_weights, -0.4 * expected / 1.7, rtol=1e-5)
     assert run.iterations.tolist() == list(range(4, 41, 4))
 
     every = iso.sample(energy, sampler, num_steps=41, num_chains=3, init=jnp.ones(size))
-    at_every = np.asarray(jax.vmap(jax.vmap(jax.vmap(energy)))(every.draws))
-    np.testing.assert_array_equal(run.draws, every.draws[:, :, 4::4])
-    shifted = np.abs(every.energies[:, :, :-1] - at_every[:, :, 1:])
-    assert np.all(shifted.max(axis=(0, 2)) > 1e-3)
+    at_every = np.asarray(jax.vmap(jax.vmap(energy))(every.draws))
+    np.testing.assert_array_equal(run.draws, every.draws[:, 4::4])
+    shifted = np.abs(every.energies[:, :-1] - at_every[:, 1:])
+    assert np.all(shifted.max(axis=1) > 1e-3)
 
 
 def test_first_record_is_the_start():
     run = iso.sample(ENERGY, iso.sgld(step_size=0.1), num_steps=3, init=jnp.array([4.0, 5.0]))
-    assert run.draws[0, 0, 0].tolist() == [4.0, 5.0]
+    assert run.draws[0, 0].tolist() == [4.0, 5.0]
 
 
 def test_weights_of_a_contour_give_back_the_law():
@@ -130,8 +130,8 @@ def test_an_exchange_coupling_needs_nothing_from_the_driver(kernel):
     settings: dict[str, Any] = {"num_steps": 20_000, "num_runs": 64, "num_chains": 2, "burn_in": 500, "thinning": 5}
     run = iso.sample(ENERGY, sampler, init=jnp.array([1.0, -3.0]), **settings)
     assert run.draws.shape == (64, 1, 3_900, 2)
-    assert run.observed["rung"].shape == (64, 2, 3_900)
-    assert np.all(np.sort(run.observed["rung"], axis=1) == np.array([0, 1])[:, None])
+    assert run.observed["rung"].shape == (64, 1, 3_900, 2)
+    assert np.all(np.sort(run.observed["rung"], axis=-1) == np.array([0, 1]))
     rates = run.stats["num_swaps"] / 20_000
     assert np.all((rates > 0.3) & (rates < 0.9))
     estimates = ((run.draws[..., 0] - 1.0) ** 2).mean(axis=(1, 2))
@@ -144,5 +144,5 @@ def test_an_exchange_coupling_needs_nothing_from_the_driver(kernel):
 def test_recorded_draws_are_those_of_the_cold_rung():
     sampler = Sampler(SGLD(), 0.05, coupling=Swaps((1.0, 50.0)))
     run = iso.sample(ENERGY, sampler, num_steps=200, num_chains=2, init=jnp.array([1.0, -3.0]))
-    both = np.asarray(jax.vmap(ENERGY)(run.draws[0, 0]))
-    np.testing.assert_allclose(run.energies[0, 0], both, rtol=1e-4, atol=1e-5)
+    both = np.asarray(jax.vmap(ENERGY)(run.draws[0]))
+    np.testing.assert_allclose(run.energies[0], both, rtol=1e-4, atol=1e-5)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import isotherm as iso
-from isotherm.coupling import Readings
+from isotherm.coupling import CouplingInputs
 from isotherm.exchange import Adjacent, Corrected, DeterministicEvenOdd, Exchange, Ladder
 from isotherm.exchange.rules import Pairing
 from isotherm.foundation.schedules import Following
@@ -26,7 +26,7 @@ def swaps(num_rungs, num_iterations, gap, scheme=None, rule=None, **options):
         def iterate(state, inputs):
             k, drawn = inputs
             energies = -gap * state.rung.astype(float)
-            return exchange.update(state, drawn, Readings(energies, 0 * energies, alive, one, one, k))[0], None
+            return exchange.update(state, drawn, CouplingInputs(energies, 0 * energies, alive, one, one, k))[0], None
 
         return jax.lax.scan(iterate, exchange.init(num_rungs), (jnp.arange(num_iterations), draws))[0]
 
@@ -65,7 +65,7 @@ def test_a_swap_multiplies_the_factor():
     state = state._replace(rule=state.rule._replace(variance=jnp.zeros(1)))
     energies, one = jnp.array([5.0, 0.0]), jnp.ones(())
     state, _ = exchange.update(
-        state, jnp.zeros(3), Readings(energies, 0 * energies, jnp.ones(2, bool), one, one, jnp.array(0))
+        state, jnp.zeros(3), CouplingInputs(energies, 0 * energies, jnp.ones(2, bool), one, one, jnp.array(0))
     )
     assert float(state.rule.log_factor) == pytest.approx(np.log(0.8))
     pairs = Pairing(*(jnp.ones(1) * value for value in (1.0, 1.0, 1.0, 2.0)))

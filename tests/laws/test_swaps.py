@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from isotherm.coupling import Readings
+from isotherm.coupling import CouplingInputs
 from isotherm.exchange import (
     Adjacent,
     AllPairs,
@@ -73,14 +73,14 @@ def stage(exchange, noise_scale, num_iterations=1, knows_variance=True, num_draw
             rule = state.rule._replace(variance=jnp.full_like(state.rule.variance, 2 * noise_scale**2))
             state = state._replace(rule=rule)
         draws = exchange.draw(key, jnp.arange(num_iterations), RUNGS)
-        noise = jax.random.normal(jax.random.wrap_key_data(key), (num_iterations, 1 + exchange.num_fresh, RUNGS))
+        noise = jax.random.normal(jax.random.wrap_key_data(key), (num_iterations, 1 + exchange.needs.num_fresh, RUNGS))
 
         def iteration(state, inputs):
             k, drawn, xi = inputs
             energies = 0.5 * x**2 + noise_scale * xi
-            fresh = energies[1:] if exchange.num_fresh else None
+            fresh = energies[1:] if exchange.needs.num_fresh else None
             alive = jnp.ones(RUNGS, bool)
-            seen = Readings(energies[0], 0.0 * x, alive, jnp.ones(()), jnp.ones(()), k, fresh)
+            seen = CouplingInputs(energies[0], 0.0 * x, alive, jnp.ones(()), jnp.ones(()), k, fresh)
             state, _ = exchange.update(state, drawn, seen)
             return state, None
 
@@ -161,11 +161,11 @@ def test_variance_is_tracked_and_nothing_swaps_before():
     state = exchange.init(RUNGS)._replace(rung=jnp.array([2, 0, 1, 3]), replica=jnp.array([1, 2, 0, 3]))
     rng = np.random.default_rng(0)
     scale = np.array([1.0, 2.0, 3.0, 4.0])
-    measured = []
+    measured, (work,) = [], exchange.periodic(is_exact=False)
     for _ in range(200):
         energies = jnp.asarray(rng.standard_normal((10, RUNGS)) * scale)
-        seen = Readings(energies, 0 * energies, jnp.ones(RUNGS, bool), jnp.ones(()), jnp.ones(()), jnp.zeros(()))
-        state = exchange.calibrate(state, seen)
+        seen = CouplingInputs(energies, 0 * energies, jnp.ones(RUNGS, bool), jnp.ones(()), jnp.ones(()), jnp.zeros(()))
+        state = work.apply(state, lambda number, seen=seen: seen)
         measured.append(np.var(np.diff(np.asarray(energies)[:, [1, 2, 0, 3]], axis=1), axis=0, ddof=1))
     np.testing.assert_allclose(state.rule.variance, np.mean(measured, axis=0), rtol=1e-4)
     np.testing.assert_allclose(state.rule.variance, [4 + 9, 9 + 1, 1 + 16], rtol=0.15)

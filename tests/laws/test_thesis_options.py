@@ -71,6 +71,7 @@ def test_annealed_exchange_cools_down_and_its_correction_follows():
     assert run.temperature == pytest.approx(1 / 16)
     rule = coupling_of(sampler).rule
     assert isinstance(rule, Corrected)
+    assert rule.correction_factor is not None
     assert float(as_schedule(rule.correction_factor)(9_000)) == pytest.approx(32.0)
 
 

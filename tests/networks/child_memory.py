@@ -37,7 +37,7 @@ def main(kind, path):
     resource.setrlimit(resource.RLIMIT_DATA, (used() + LIMIT, used() + LIMIT))
     potential = iso.from_likelihood(log_likelihood, None, data, batch_size=500, is_streamed=kind == "streamed")
     run = iso.sample(potential, iso.sgd(2e-8), num_steps=300, **options)
-    energies = np.asarray(run.energies)[0, 0]
+    energies = np.asarray(run.energies)[0]
     sys.stdout.write(f"{energies[0]} {energies[-1]}\n")
 
 

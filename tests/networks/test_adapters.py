@@ -100,7 +100,7 @@ def test_layers_of_equinox_follow_the_same_gradients():
         "last.kernel": model.last.weight.T,
     }
     ours = from_nnx(InNnx, "cross_entropy", (X, Y), **OPTIONS)
-    found, _ = trajectory(theirs, theirs.start, iso.msgd(1e-3))
+    found, _ = trajectory(theirs, theirs.init, iso.msgd(1e-3))
     expected, _ = trajectory(ours, weights, iso.msgd(1e-3))
     np.testing.assert_allclose(
         found.draws["first.weight"], np.swapaxes(expected.draws["first.kernel"], -1, -2), atol=2e-5
@@ -111,8 +111,8 @@ def test_layers_of_equinox_follow_the_same_gradients():
 def test_starts_are_the_modules_or_every_chains_own(kind):
     module = InNnx if kind == "function" else InNnx(nnx.Rngs(3))
     potential = from_nnx(module, "cross_entropy", (X, Y), **OPTIONS)
-    run = iso.sample(potential, iso.sgld(1e-6), num_steps=1, num_chains=3, init=potential.start, progress=False)
-    starts = run.draws["first.kernel"][0, :, 0]
+    run = iso.sample(potential, iso.sgld(1e-6), num_steps=1, num_chains=3, init=potential.init, progress=False)
+    starts = run.draws["first.kernel"][:, 0]
     assert np.array_equal(starts[0], starts[1]) == (kind == "module")
 
 
@@ -161,12 +161,12 @@ def test_mixed_precision_keeps_weights_and_statistics_single():
         from_nnx(Net(nnx.Rngs(0)), "cross_entropy", (X, Y), compute_dtype=dtype, **OPTIONS)
         for dtype in (jnp.bfloat16, None)
     )
-    found = half.full_energy(half.start)
+    found = half.full_energy(half.init)
     # BatchNorm's single-precision statistics must not pull what follows up to single precision.
     assert set(seen) == {jnp.dtype(jnp.bfloat16)}
     assert found.dtype == jnp.float32
-    assert float(found) == pytest.approx(float(single.full_energy(single.start)), rel=0.02)
-    run = iso.sample(half, iso.sghmc(1e-4), num_steps=20, thinning=10, init=half.start, progress=False)
+    assert float(found) == pytest.approx(float(single.full_energy(single.init)), rel=0.02)
+    run = iso.sample(half, iso.sghmc(1e-4), num_steps=20, thinning=10, init=half.init, progress=False)
     assert {str(leaf.dtype) for leaf in jax.tree.leaves((run.draws, run.model_state))} == {"float32"}
 
 
@@ -183,12 +183,12 @@ def test_dropout_is_off_or_on_by_choice():
     energies = {}
     for choice in ("off", "on"):
         potential = from_nnx(module, "cross_entropy", (X, Y), dropout=choice)
-        run = iso.sample(potential, iso.sgd(1e-12), num_steps=4, num_chains=2, init=potential.start, progress=False)
-        energies[choice] = np.asarray(run.energies)[0]
+        run = iso.sample(potential, iso.sgd(1e-12), num_steps=4, num_chains=2, init=potential.init, progress=False)
+        energies[choice] = np.asarray(run.energies)
     assert np.ptp(energies["off"]) < 1e-3
     # Masks are new in every iteration and every chain.
     assert len(np.unique(energies["on"].round(3))) == 8
-    outputs = [potential.outputs(potential.start, X, key=jax.random.key(k)) for k in (0, 0, 1)]
+    outputs = [potential.outputs(potential.init, X, key=jax.random.key(k)) for k in (0, 0, 1)]
     assert np.array_equal(outputs[0], outputs[1])
     assert not np.array_equal(outputs[0], outputs[2])
 

@@ -27,7 +27,7 @@ def sampled(tmp_path_factory):
         num_steps=200,
         thinning=20,
         num_chains=2,
-        init=potential.start,
+        init=potential.init,
         out=folder,
         progress=False,
     )
@@ -42,7 +42,7 @@ def softmax(logits):
 def by_hand(run):
     """Logits (S, N, C) and normalised weights (S,) of all draws."""
     kernel, bias = (np.asarray(run.draws[name], np.float64) for name in ("kernel", "bias"))
-    logits = np.einsum("nd,rcsdk->rcsnk", X, kernel) + bias[..., None, :]
+    logits = np.einsum("nd,csdk->csnk", X, kernel) + bias[..., None, :]
     weights = np.exp(np.asarray(run.log_weights, np.float64))
     return logits.reshape(-1, 50, 4), weights.reshape(-1) / weights.sum()
 
@@ -99,9 +99,9 @@ def test_outputs_of_all_draws(sampled):
 def test_draws_without_weight_are_not_evaluated(sampled):
     potential, run, _ = sampled
     log_weights = np.array(run.log_weights)
-    log_weights[0, 0] = -np.inf
+    log_weights[0] = -np.inf
     draws = jax.tree.map(
-        lambda leaf: np.where(np.isfinite(log_weights[..., *[None] * (leaf.ndim - 3)]), leaf, np.nan), run.draws
+        lambda leaf: np.where(np.isfinite(log_weights[..., *[None] * (leaf.ndim - 2)]), leaf, np.nan), run.draws
     )
     found = predict(dataclasses.replace(run, draws=draws, log_weights=log_weights), potential, X)
     assert np.all(np.isfinite(found.probabilities))

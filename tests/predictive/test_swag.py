@@ -17,9 +17,9 @@ RNG = np.random.default_rng(0)
 
 # A path of 30 networks in two chains, without model state.
 PATH = Ensemble(
-    {"a": RNG.standard_normal((1, 2, 30, 4)).cumsum(axis=2), "b": RNG.standard_normal((1, 2, 30, 2))},
+    {"a": RNG.standard_normal((2, 30, 4)).cumsum(axis=1), "b": RNG.standard_normal((2, 30, 2))},
     (),
-    np.zeros((1, 2, 30)),
+    np.zeros((2, 30)),
 )
 
 
@@ -47,7 +47,7 @@ def test_moments_are_those_of_the_paths(cycle_length, num_gaussians, length):
     timed = Timed(*PATH, 7 * np.arange(30))
     swag = fit_swag(timed, rank=5, cycle_length=cycle_length)
     assert swag.num_gaussians == num_gaussians
-    path = flat(PATH.draws)[0, 0, :length]
+    path = flat(PATH.draws)[0, :length]
     np.testing.assert_allclose(flat(swag.means)[0], path.mean(axis=0), rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(flat(swag.variances)[0], path.var(axis=0), rtol=1e-3, atol=1e-5)
     np.testing.assert_allclose(flat(swag.deviations)[0], columns_by_hand(path, 5), rtol=1e-3, atol=1e-5)
@@ -55,8 +55,8 @@ def test_moments_are_those_of_the_paths(cycle_length, num_gaussians, length):
 
 def test_draws_have_the_covariance_of_low_rank_and_diagonal():
     swag = fit_swag(PATH, rank=6)
-    drawn = flat(swag.sample(20_000, seed=1, scale=1.5).draws)[0, 1]
-    path = flat(PATH.draws)[0, 1]
+    drawn = flat(swag.sample(20_000, seed=1, scale=1.5).draws)[1]
+    path = flat(PATH.draws)[1]
     columns = columns_by_hand(path, 6)
     expected = 1.5 / 2 * (np.diag(path.var(axis=0)) + columns.T @ columns / 5)
     scale = np.sqrt(np.outer(np.diag(expected), np.diag(expected)))
@@ -86,16 +86,16 @@ def test_networks_with_batch_norm_get_statistics_of_their_own():
         burn_in=100,
         thinning=4,
         num_chains=2,
-        init=potential.start,
+        init=potential.init,
         progress=False,
     )
     swag = fit_swag(run, rank=10)
     with pytest.raises(ValueError, match="`potential` must be given for networks with BatchNorm"):
         swag.sample(2)
     ensemble = swag.sample(3, potential=potential, num_refresh=20)
-    weights = jax.tree.map(lambda leaf: leaf[0, 1, 2], ensemble.draws)
+    weights = jax.tree.map(lambda leaf: leaf[1, 2], ensemble.draws)
     hidden = x @ weights["first.kernel"] + weights["first.bias"]
-    found = ensemble.model_state["norm.mean"][0, 1, 2]
+    found = ensemble.model_state["norm.mean"][1, 2]
     # Running means of batches of 50, half of the weight on the last: an error of about sd / 50^0.5 / 3^0.5.
     assert np.abs(found - hidden.mean(axis=0)).max() < 4 * hidden.std(axis=0).max() / np.sqrt(50)
     again = refresh_statistics(potential, weights, {"norm.mean": np.zeros(4), "norm.var": np.ones(4)}, 20)
@@ -125,7 +125,7 @@ def test_no_gaussian_spans_two_cycles(thinning):
     swag = fit_swag(run, rank=2, cycle_length=50)
     assert swag.num_gaussians == 10
     for cycle in range(10):
-        inside = run.draws[0, 0, run.iterations // 50 == cycle]
+        inside = run.draws[0, run.iterations // 50 == cycle]
         np.testing.assert_allclose(swag.means[cycle], inside.mean(axis=0), rtol=1e-5)
 
 
@@ -149,8 +149,8 @@ def test_joined_ensembles_count_as_they_are_told():
     first = Ensemble({"a": np.zeros((1, 10, 1, 2))}, (), np.zeros((1, 10, 1)))
     second = Ensemble({"a": np.ones((2, 1, 1, 2))}, (), np.log([3.0, 1.0]).reshape(2, 1, 1))
     both = joined((first, 10.0), (second, 1.0))
-    assert both.draws["a"].shape == (1, 1, 12, 2)
-    weights = np.exp(both.log_weights - both.log_weights[0, 0, -1]).reshape(-1)
+    assert both.draws["a"].shape == (1, 12, 2)
+    weights = np.exp(both.log_weights - both.log_weights[0, -1]).reshape(-1)
     np.testing.assert_allclose(weights[-2:], [3.0, 1.0])
     np.testing.assert_allclose(weights[:10].sum() / weights[10:].sum(), 100.0 / 2.0)
     with pytest.raises(ValueError, match="`factor` must be a finite real number above 0"):

@@ -32,7 +32,7 @@ def test_two_gigabytes_of_draws_in_less_than_one_of_memory(tmp_path):
     assert on_disk > 2e9
     assert megabytes < 1_000
     run = iso.load(tmp_path / "run")
-    assert run.draws.shape == (1, 1, 50_000, 10_000)
-    late = run.draws[0, 0, 49_000:]
+    assert run.draws.shape == (1, 50_000, 10_000)
+    late = run.draws[0, 49_000:]
     assert late.var() == pytest.approx(1 / 0.95, rel=0.01)
-    np.testing.assert_allclose((late[::100] ** 2).sum(axis=1) / 2, run.energies[0, 0, 49_000::100], rtol=1e-4)
+    np.testing.assert_allclose((late[::100] ** 2).sum(axis=1) / 2, run.energies[0, 49_000::100], rtol=1e-4)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import isotherm as iso
-from isotherm.coupling import Readings
+from isotherm.coupling import CouplingInputs
 from isotherm.exchange import (
     Corrected,
     Deterministic,
@@ -25,7 +25,9 @@ def update(exchange, energies, iteration=0, uniform=0.5, state=None, temperature
     first = exchange.ladder.temperatures[0] if temperature is None else temperature
     draws = jnp.full(len(exchange._pairs) + 2, uniform)
     step = exchange.ladder.step_sizes[0]
-    readings = Readings(energies, 0 * energies, jnp.isfinite(energies), step * one, first * one, jnp.asarray(iteration))
+    readings = CouplingInputs(
+        energies, 0 * energies, jnp.isfinite(energies), step * one, first * one, jnp.asarray(iteration)
+    )
     return exchange.update(state, draws, readings)
 
 

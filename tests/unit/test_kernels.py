@@ -1,5 +1,6 @@
 """Kernels step by step against NumPy."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -15,6 +16,10 @@ GRADIENTS, NOISE = RNG.standard_normal((2, STEPS, 3)).astype(np.float32)
 
 def move(step_size, temperature, momentum_scale=1.0):
     return Move(*(jnp.asarray(value, jnp.float32) for value in (step_size, temperature, 1.0, momentum_scale)))
+
+
+def moves(number, *values):
+    return jax.tree.map(lambda value: jnp.full(number, value), move(*values))
 
 
 def trajectory(kernel: Kernel, step_sizes, temperature, curvatures=None):
@@ -76,28 +81,27 @@ def test_stein_is_the_double_sum_of_its_formula():
         for j in range(size):
             weight = np.exp(-squared[j, i] / width)
             expected[i] += -weight * g[j] + temperature * weight * 2 / width * (x[i] - x[j])
-    kernel = Stein(size)
-    state = kernel.step(kernel.init(jnp.asarray(x)), jnp.asarray(g), None, move(step, temperature))
+    kernel = Stein()
+    state = kernel.step(kernel.init(jnp.asarray(x)), jnp.asarray(g), None, moves(size, step, temperature))
     np.testing.assert_allclose(state.position, x + step * expected / size, rtol=1e-4, atol=1e-5)
 
 
 def test_svgd_spreads_over_a_gaussian():
-    sampler = iso.svgd(step_size=1.0, num_particles=100, temperature=1.7)
+    sampler = iso.svgd(step_size=1.0, temperature=1.7)
     run = iso.sample(
         lambda x: 0.5 * jnp.sum((x - 2.0) ** 2),
         sampler,
         num_steps=2_000,
         burn_in=1_999,
+        num_chains=100,
         init=lambda key: jnp.sin(key_normal(key)),
     )
-    particles = run.draws[0, :, 0]
+    particles = run.draws[:, 0]
     np.testing.assert_allclose(particles.mean(axis=0), 2.0, atol=0.05)
     np.testing.assert_allclose(particles.var(axis=0), 1.7, rtol=0.15)
 
 
 def key_normal(key):
-    import jax
-
     return jax.random.normal(key, (2,))
 
 
@@ -110,7 +114,7 @@ def test_a_box_rejects_and_counts():
         init=jnp.zeros(2),
     )
     assert np.abs(run.draws).max() <= 1.0
-    stayed = (np.diff(run.draws, axis=2) == 0).all(axis=-1).sum(axis=-1)
+    stayed = (np.diff(run.draws, axis=1) == 0).all(axis=-1).sum(axis=-1)
     last = run.stats["num_rejected"] - stayed
     assert ((last == 0) | (last == 1)).all()  # The last move has no draw after it.
     assert run.stats["num_rejected"].min() > 10

@@ -38,8 +38,8 @@ def test_full_energy_in_pieces_of_any_size(size):
 
 
 def test_a_short_last_batch_is_weighted_by_what_it_holds():
-    key, feed = jnp.array([1, 2], jnp.uint32), POTENTIAL.feed()
-    batches = [POTENTIAL.batch(key, jnp.asarray(k), feed) for k in range(5)]
+    key = jnp.array([1, 2], jnp.uint32)
+    batches = [POTENTIAL.batch(key, jnp.asarray(k)) for k in range(5)]
     for batch in batches:
         used = np.asarray(batch.weights) > 0
         x, y = (np.asarray(leaf)[used] for leaf in batch.examples)
@@ -55,8 +55,7 @@ def test_a_short_last_batch_is_weighted_by_what_it_holds():
 
 
 def test_number_of_data_may_be_traced():
-    data, _ = POTENTIAL.feed()
-    energy = jax.jit(lambda n: POTENTIAL.full_energy(jnp.array(0.3), feed=(data, n)))
+    energy = jax.jit(lambda n: POTENTIAL.replaced(num_used=n).full_energy(jnp.array(0.3)))
     part = 1.5 * 0.09 + 0.5 * np.sum((DATA[1][:10] - 0.3 * DATA[0][:10]) ** 2)
     assert float(energy(10)) == pytest.approx(part, rel=1e-5)
     assert float(energy(23)) == pytest.approx(exact(0.3), rel=1e-5)
@@ -68,12 +67,12 @@ def test_noise_has_its_law_and_is_shared_when_asked():
     for is_shared in (False, True):
         noisy = iso.with_noise(flat, energy_scale=7.0, gradient_scale=0.5, degrees=10.0, is_shared=is_shared)
         run = iso.sample(noisy, iso.sgd(step_size=1.0), num_steps=20_000, num_chains=2, init=jnp.zeros(2))
-        steps = np.diff(run.draws[0], axis=1)
+        steps = np.diff(run.draws, axis=1)
         assert run.energies.std() == pytest.approx(7.0 * np.sqrt(10 / 8), rel=0.03)
         assert steps.std() == pytest.approx(0.5, rel=0.03)
-        correlation = np.corrcoef(run.energies[0, 0], run.energies[0, 1])[0, 1]
+        correlation = np.corrcoef(run.energies[0], run.energies[1])[0, 1]
         assert correlation == pytest.approx(1.0 if is_shared else 0.0, abs=0.03)
-        assert abs(np.corrcoef(run.energies[0, 0, :-1], steps[0, :, 0])[0, 1]) < 0.03
+        assert abs(np.corrcoef(run.energies[0, :-1], steps[0, :, 0])[0, 1]) < 0.03
     assert float(noisy.full_energy(jnp.zeros(2))) == 0.0
 
 
@@ -85,8 +84,8 @@ def test_a_fresh_batch_for_the_energy_is_independent_of_the_gradient():
         sampler = iso.Sampler(iso.sgd(step_size=1e-12).kernel, 1e-6, 0.0, estimator=Plain(kind))
         # The energy at m = 1 is minus the gradient of the batch, which moves m.
         run = iso.sample(potential, sampler, num_steps=4_000, init=jnp.array(1.0, jnp.float32))
-        moved = np.diff(run.draws[0, 0].astype(np.float64))
-        correlations[kind] = np.corrcoef(run.energies[0, 0, :-1], moved)[0, 1]
+        moved = np.diff(run.draws[0].astype(np.float64))
+        correlations[kind] = np.corrcoef(run.energies[0, :-1], moved)[0, 1]
     assert abs(correlations["shared"]) > 0.8
     assert abs(correlations["fresh"]) < 0.08
 
@@ -102,8 +101,8 @@ def test_model_state_belongs_to_its_chain_and_is_recorded():
     )
     starts = iso.per_chain(jnp.array([0.0, 5.0]))
     run = iso.sample(potential, iso.sgd(step_size=0.01), num_steps=6, num_chains=2, init=starts)
-    np.testing.assert_array_equal(run.model_state["seen"][0, 0], 2.0 * np.arange(6))
-    np.testing.assert_array_equal(run.model_state["last"][0, :, 1:], run.draws[0, :, :-1])
+    np.testing.assert_array_equal(run.model_state["seen"][0], 2.0 * np.arange(6))
+    np.testing.assert_array_equal(run.model_state["last"][:, 1:], run.draws[:, :-1])
     start = {"seen": jnp.zeros(()), "last": jnp.zeros(())}
     found = potential.evaluate(jnp.array(0.0), Batch(data, jnp.ones(6), jnp.asarray(6)), (), start)
     assert float(found.energy) == pytest.approx(3.0)
@@ -130,7 +129,7 @@ def test_energies_of_a_million_examples_are_those_of_double_precision(batch_size
     data = np.random.default_rng(0).normal(0.0, 1.0, 1_000_000).astype(np.float32)
     potential = iso.from_likelihood(lambda m, x: -0.5 * (x - m) ** 2 - 0.9189385, None, data, batch_size=batch_size)
     full = jax.jit(potential.full_energy)
-    batch = potential.batch(jnp.zeros(2, jnp.uint32), jnp.array(0), potential.feed())
+    batch = potential.batch(jnp.zeros(2, jnp.uint32), jnp.array(0))
     for m in np.linspace(0.0, 0.002, 7, dtype=np.float32):
         exact = np.sum(0.5 * (data.astype(np.float64) - float(m)) ** 2 + 0.9189385)
         assert abs(float(full(jnp.asarray(m))) - exact) < 0.25
@@ -150,9 +149,9 @@ def test_best_and_first_hit_are_seen_at_every_iteration():
     settings: dict[str, Any] = {"num_steps": 5_000, "num_chains": 3, "init": jnp.full(2, 3.0), "seed": 2}
     every = iso.sample(energy, iso.sgld(step_size=0.05), **settings)
     rare = iso.sample(energy, iso.sgld(step_size=0.05), thinning=5_000, target_energy=0.01, **settings)
-    best = every.energies[0].argmin(axis=1)
-    np.testing.assert_array_equal(rare.stats["best_iteration"][0], best)
-    np.testing.assert_array_equal(rare.stats["best_energy"][0], every.energies[0].min(axis=1))
-    np.testing.assert_array_equal(rare.stats["best_position"][0], every.draws[0, np.arange(3), best])
-    np.testing.assert_array_equal(rare.stats["first_hit"][0], (every.energies[0] <= 0.01).argmax(axis=1))
+    best = every.energies.argmin(axis=1)
+    np.testing.assert_array_equal(rare.stats["best_iteration"], best)
+    np.testing.assert_array_equal(rare.stats["best_energy"], every.energies.min(axis=1))
+    np.testing.assert_array_equal(rare.stats["best_position"], every.draws[np.arange(3), best])
+    np.testing.assert_array_equal(rare.stats["first_hit"], (every.energies <= 0.01).argmax(axis=1))
     assert (every.stats["first_hit"] == -1).all()

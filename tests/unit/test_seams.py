@@ -7,6 +7,7 @@ from jax import lax
 import isotherm as iso
 from isotherm.coupling import Independent
 from isotherm.estimators import Plain
+from isotherm.foundation.periodic import Periodic
 from isotherm.sampling import Sampler
 
 DATA = np.random.default_rng(0).standard_normal(40).astype(np.float32)
@@ -15,7 +16,8 @@ DATA = np.random.default_rng(0).standard_normal(40).astype(np.float32)
 class Anchored(Plain):
     """Keeps the position, the full energy and the number of its last refresh."""
 
-    refresh_every = 6
+    def periodic(self):
+        return (Periodic(6, self._refresh),)
 
     def init(self, potential, position, model_state):
         return {
@@ -24,8 +26,8 @@ class Anchored(Plain):
             "num_refreshes": jnp.zeros((), jnp.int32),
         }
 
-    def refresh(self, potential, state, position, model_state, full_energy, batch_of):
-        return {"anchor": position, "full": full_energy, "num_refreshes": state["num_refreshes"] + 1}
+    def _refresh(self, potential, state, seen):
+        return {"anchor": seen.position, "full": seen.full_energy, "num_refreshes": state["num_refreshes"] + 1}
 
     def measure(self, potential, state, position, model_state, batch, noise):
         # Counts refreshes into the energy, so that the coupling can tell whether it was measured before or after.
@@ -33,10 +35,10 @@ class Anchored(Plain):
 
 
 class Measured(Independent):
-    """Keeps everything that it was given to calibrate with."""
+    """Keeps everything that it measured."""
 
-    measure_every = 4
-    num_measured = 3
+    def periodic(self, is_exact):
+        return (Periodic(4, self._measured),)
 
     def init(self, num_chains):
         return {
@@ -45,7 +47,8 @@ class Measured(Independent):
             "calls": jnp.zeros((), jnp.int32),
         }
 
-    def calibrate(self, state, measured):
+    def _measured(self, state, measure):
+        measured = measure(3)
         at = (state["calls"], 0, 0)
         return {
             "seen": lax.dynamic_update_slice(state["seen"], measured.energies[None], at),

@@ -4,14 +4,14 @@ import dataclasses
 from typing import Any
 
 import isotherm.samplers as samplers
-from isotherm.contour import Partition, Regularised
+from isotherm.contour import Partition, RegularizedWeights
 from isotherm.foundation.errors import check_choice, check_integer, check_real, refuse
 from isotherm.foundation.schedules import Annealed
 from isotherm.kernels import PSGLD
 from isotherm.sampling.sampler import Sampler
 
 RULES = ("average", "single")
-_PRECONDITIONER: dict[str, Any] = {"decay": 0.99, "regulariser": 1e-3, "gradient_scale": 1 / 512}
+_PRECONDITIONER: dict[str, Any] = {"decay": 0.99, "regularizer": 1e-3, "gradient_scale": 1 / 512}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class Agent:
         check_real("epsilon", self.epsilon, "Give a probability.", minimum=0.0, maximum=1.0)
         check_real("dropout", self.dropout, "Give a rate.", minimum=0.0, below=1.0)
         self.sampler.choose_num_chains(self.num_chains)
-        if self.sampler.coupling.pilot_steps is not None:
+        if self.sampler.coupling.needs.pilot_steps is not None:
             remedy = "Data come only while it is played: give the partition."
             refuse("sampler", "one that needs no pilot for a bandit", repr(self.sampler.name), remedy)
 
@@ -120,6 +120,6 @@ def _contour(step_size, temperature, gain, warm_up, num_bins, width, zeta, bound
         field="theta",
         bounds=bounds,
         warm_up=warm_up,
-        weighing=Regularised(zeta, 1e-3),
+        weight_rule=RegularizedWeights(zeta, 1e-3),
         **_PRECONDITIONER,
     )

@@ -11,13 +11,13 @@ from jax import Array, lax
 
 from isotherm.bandits.agents import Agent
 from isotherm.bandits.environments import Arrivals, Environment
-from isotherm.engine.iteration import Parts, read
-from isotherm.engine.periodic import numbered_batch
+from isotherm.contour.state import ContourState
 from isotherm.foundation.errors import check_integer, check_real, refuse
+from isotherm.foundation.parts import Static, as_arguments
 from isotherm.potentials.batches import Batch
 from isotherm.potentials.flax_networks import from_nnx
 from isotherm.potentials.networks import NetworkPotential
-from isotherm.sampling.sampler import LoopState
+from isotherm.sampling.by_hand import LoopState, begin
 
 BLOCK = 100
 
@@ -65,11 +65,20 @@ class Buffer(NamedTuple):
 
 
 class Carry(NamedTuple):
-    """What a run carries from step to step: its chains, its buffer, their weights in action, and its regret."""
+    """What a run carries from step to step.
+
+    Attributes:
+        chains: the state of its chains.
+        acting: the weights of the networks that act, with a leading axis of chains: those that `log_weights` belong to.
+        log_weights: how much each of them counts.
+        buffer: the last pulls.
+        regret: so far.
+    """
 
     chains: LoopState
-    buffer: Buffer
+    acting: Any
     log_weights: Array
+    buffer: Buffer
     regret: Array
 
 
@@ -80,98 +89,63 @@ class Loop:
     environment: Environment
     agent: Agent
     settings: Settings
-    potential: NetworkPotential
+    potential: "BufferPotential"
 
     def begin(self, key: Array, feed: Any) -> Carry:
         """A run after its random pulls."""
         key_init, key_arrive, key_act = jax.random.split(jax.random.fold_in(key, 0), 3)
         settings, number = self.settings, self.agent.num_chains
-        weights = jax.vmap(self.potential.start)(jax.random.split(key_init, number))
-        one = jax.tree.map(lambda leaf: leaf[0], weights)
-        chains = self.agent.sampler.init(self.potential, one, number)
-        kernel = jax.vmap(self.agent.sampler.kernel.init)(weights)
-        chains = dataclasses.replace(chains, chains=chains.chains._replace(kernel=kernel))
+        weights = jax.vmap(self.potential.init)(jax.random.split(key_init, number))
         arrivals = self.environment.arrive(key_arrive, settings.num_initial, feed)
         actions = jax.random.randint(key_act, (settings.num_initial,), 0, self.environment.num_actions)
         shape = (settings.capacity, self.environment.num_features)
         buffer = Buffer(jnp.zeros(shape), jnp.zeros((settings.capacity, 2)), jnp.zeros((), jnp.int32))
         buffer, _ = self._remember(buffer, arrivals, actions)
-        return Carry(chains, buffer, self._is_heard(chains), jnp.zeros(()))
+        chains = begin(self.agent.sampler, self.potential.holding(buffer), weights)
+        return Carry(chains, weights, self._is_heard(chains), buffer, jnp.zeros(()))
 
     def advance(self, key: Array, carry: Carry, feed: Any, first: Array) -> tuple[Carry, Any]:
         """A block of steps, and what each saw."""
 
         def step(carry, number):
-            return self._step(jax.random.fold_in(key, number + 1), carry, feed, number)
+            return self._step(key, jax.random.fold_in(key, number + 1), carry, feed)
 
         return lax.scan(step, carry, first + jnp.arange(min(BLOCK, self.settings.num_steps)))
 
-    def _step(self, key: Array, carry: Carry, feed: Any, step: Array) -> tuple[Carry, Any]:
-        key_arrive, key_act, key_update = jax.random.split(key, 3)
+    def _step(self, key_run: Array, key: Array, carry: Carry, feed: Any) -> tuple[Carry, Any]:
+        key_arrive, key_act = jax.random.split(key)
         arrivals = self.environment.arrive(key_arrive, self.settings.num_pulls, feed)
         actions = self._act(key_act, carry, arrivals.contexts)
         buffer, rewards = self._remember(carry.buffer, arrivals, actions)
         regret = carry.regret + jnp.sum(arrivals.oracle - rewards)
+        chains = dataclasses.replace(carry.chains, potential=self.potential.holding(buffer))
 
-        def update(state, number):
-            own = jax.random.fold_in(key_update, number)
-            state = self._keep_up(own, state, buffer, step * self.agent.num_updates + number)
-            number_of_batches = self._parts.num_batches
-            batches = [self._batches(jax.random.fold_in(own, b + 1), buffer) for b in range(number_of_batches)]
-            batch: Any = batches[0] if number_of_batches == 1 else tuple(batches)
-            state, info = self.agent.sampler.step(jax.random.key_data(own), state, batch)
-            return state, (info.log_weight, info.energy, info.multiplier)
+        def update(_, loop):
+            before, *_ = loop
+            after, info = self.agent.sampler.step(key_run, before)
+            return after, before.position, info.log_weight + self._is_heard(before), info.energy
 
-        chains, (log_weights, energies, multipliers) = lax.scan(
-            update, carry.chains, jnp.arange(self.agent.num_updates)
-        )
-        seen = regret, jnp.mean(energies[-1]), jnp.mean(multipliers[-1])
-        return Carry(chains, buffer, log_weights[-1] + self._is_heard(chains), regret), seen
+        nothing = jnp.zeros(self.agent.num_chains, self._energy_dtype)
+        loop = (chains, carry.acting, nothing, nothing)
+        # The weight of a position belongs to it, and not to where it moves next: positions that act are those that were weighed.
+        chains, acting, log_weights, energies = lax.fori_loop(0, self.agent.num_updates, update, loop)
+        seen = regret, jnp.mean(energies), jnp.mean(self._multipliers(chains))
+        return Carry(chains, acting, log_weights, buffer, regret), seen
 
     def _is_heard(self, chains: LoopState) -> Array:
         """Zero for the chains whose predictions count, minus infinity for replicas above the target."""
-        coupling, number = self._parts.coupling, self.agent.num_chains
-        recorded = coupling.recorded(coupling.observe(chains.chains.coupling))
-        return jnp.zeros(number) if recorded is None else jnp.full(number, -jnp.inf).at[recorded].set(0.0)
+        number = self.agent.num_chains
+        recorded = self.agent.sampler.coupling.observe(chains.chains.coupling).recorded
+        heard = jnp.zeros(number) if recorded is None else jnp.full(number, -jnp.inf).at[recorded].set(0.0)
+        return heard.astype(self._energy_dtype)
 
-    def _keep_up(self, key: Array, state: LoopState, buffer: Buffer, iteration: Array) -> LoopState:
-        """Measurements for the coupling, and then refreshes of the estimator, where they are due, on what the buffer holds."""
-        parts, chains = self._parts, state.chains
+    def _multipliers(self, chains: LoopState) -> Array:
+        state = chains.chains.coupling
+        return state.multiplier if isinstance(state, ContourState) else jnp.ones(self.agent.num_chains)
 
-        def measure(chains):
-            def of_batch(number):
-                batches = self._batches(jax.random.fold_in(key, number + 100), buffer)
-                noise = jax.vmap(lambda x: self._noise(jax.random.fold_in(key, number + 100), x))(chains.position)
-                one = lambda e, x, m, b, n: parts.estimator.measure(parts.potential, e, x, m, b, n)  # noqa: E731
-                return jax.vmap(one)(chains.estimator, chains.position, chains.model_state, batches, noise)
-
-            energies, priors = lax.map(of_batch, jnp.arange(parts.coupling.num_measured))
-            readings = read(parts, energies, priors, iteration)
-            return chains._replace(coupling=parts.coupling.calibrate(chains.coupling, readings))
-
-        def refresh(chains):
-            feed = (buffer.contexts, buffer.taken), jnp.minimum(buffer.num_seen, self.settings.capacity)
-            batch_of = functools.partial(numbered_batch, parts, feed)
-
-            def one(estimator, position, model_state):
-                full = parts.potential.full_energy(position, model_state, feed)
-                return parts.estimator.refresh(parts.potential, estimator, position, model_state, full, batch_of)
-
-            return chains._replace(estimator=jax.vmap(one)(chains.estimator, chains.position, chains.model_state))
-
-        for every, work in ((parts.coupling.measure_every, measure), (parts.estimator.refresh_every, refresh)):
-            if every is not None:
-                chains = lax.cond(iteration % every == 0, work, lambda same: same, chains)
-        return dataclasses.replace(state, chains=chains)
-
-    def _noise(self, key: Array, position: Any) -> Any:
-        words = jax.random.key_data(key)
-        drawn = self.potential.draw(words, words, jnp.zeros(1, jnp.int32), position)
-        return jax.tree.map(lambda leaf: leaf[0], drawn)
-
-    @functools.cached_property
-    def _parts(self) -> Parts:
-        return self.agent.sampler.parts(self.potential)
+    @property
+    def _energy_dtype(self) -> Any:
+        return jnp.float32
 
     def _act(self, key: Array, carry: Carry, contexts: Array) -> Array:
         key_mask, key_chain, key_random, key_choice = jax.random.split(key, 4)
@@ -184,7 +158,7 @@ class Loop:
             each = jax.vmap(lambda k: self.potential.outputs(weights, contexts, key=k))
             return jnp.mean(each(jax.random.split(own, masks)), axis=0)
 
-        predicted = jax.vmap(predict)(carry.chains.position, jax.random.split(key_mask, number))
+        predicted = jax.vmap(predict)(carry.acting, jax.random.split(key_mask, number))
         if self.agent.rule == "average":
             seen = jnp.einsum("c,cpa->pa", jax.nn.softmax(carry.log_weights), predicted)
         else:
@@ -202,19 +176,6 @@ class Loop:
         contexts = buffer.contexts.at[places].set(arrivals.contexts)
         return Buffer(contexts, buffer.taken.at[places].set(taken), buffer.num_seen + number), rewards
 
-    def _batches(self, key: Array, buffer: Buffer) -> Batch:
-        """A batch for every chain, without replacement, from as many pulls as there are by now."""
-        number = jnp.minimum(buffer.num_seen, self.settings.capacity)
-        # A control variate compares batches with a pass over what is there.
-        is_full = self.settings.is_full and self._parts.estimator.refresh_every is None
-        counted = jnp.asarray(self.settings.capacity) if is_full else number
-
-        def of_chain(own):
-            places, weights = self.potential.places(jax.random.key_data(own), jnp.zeros((), jnp.int32), number)
-            return Batch((buffer.contexts[places], buffer.taken[places]), weights, counted)
-
-        return jax.vmap(of_chain)(jax.random.split(key, self.agent.num_chains))
-
 
 def chosen_error(outputs: Array, taken: Array) -> Array:
     """The squared error of the predicted reward of the action that was taken; `taken` holds (action, reward)."""
@@ -222,22 +183,47 @@ def chosen_error(outputs: Array, taken: Array) -> Array:
     return (predicted - taken[:, 1]) ** 2
 
 
-def make_potential(environment: Environment, agent: Agent, settings: Settings) -> NetworkPotential:
-    """The potential of an agent's networks; its data are the buffer, which comes with every batch."""
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class BufferPotential(NetworkPotential):
+    """A network's potential whose data are a buffer of pulls that fills up.
+
+    Attributes:
+        num_counted: N in the energies, whatever the buffer holds; None is what it holds.
+    """
+
+    num_counted: Static[int | None] = None
+
+    def holding(self, buffer: Buffer) -> "BufferPotential":
+        """The potential with what is in a buffer."""
+        number = jnp.minimum(buffer.num_seen, len(buffer.contexts))
+        network = self.network.replaced(init=None)
+        return self.replaced(data=(buffer.contexts, buffer.taken), num_used=number, network=network)
+
+    def batch(self, key: Array, iteration: Array) -> Batch:
+        found = super().batch(key, iteration)
+        return found if self.num_counted is None else found._replace(num_data=jnp.asarray(self.num_counted))
+
+
+def make_potential(environment: Environment, agent: Agent, settings: Settings) -> BufferPotential:
+    """The potential of an agent's networks."""
     from isotherm.models import MLP
 
     data = np.zeros((settings.capacity, environment.num_features), np.float32), np.zeros((settings.capacity, 2))
-    return from_nnx(
+    potential = from_nnx(
         functools.partial(_network, MLP, environment, agent, settings),
         chosen_error,
         data,
         batch_size=settings.batch_size,
         weight_decay=settings.weight_decay,
-        is_prior_read=False,
+        coupling_includes_prior=False,
         dropout="on" if agent.dropout > 0 else "off",
         batching="independent",
         is_batch_shared=False,
     )
+    # A control variate compares batches with a pass over what is there.
+    is_full = settings.is_full and not agent.sampler.estimator.periodic()
+    counted = BufferPotential(**vars(potential), num_counted=settings.capacity if is_full else None)
+    return as_arguments(counted, jnp.float32)
 
 
 def _network(kind: Any, environment: Environment, agent: Agent, settings: Settings, rngs: Any) -> Any:

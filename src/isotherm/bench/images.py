@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import isotherm as iso
-from isotherm.contour import Regularised
+from isotherm.contour import RegularizedWeights
 from isotherm.data import load
 from isotherm.data.augment import CIFAR_DEVIATION, CIFAR_MEAN, Normalise, cifar_augmentation
 from isotherm.experiments.digits import potential_prior
@@ -40,7 +40,7 @@ def samplers(steps_per_epoch: int) -> dict[str, tuple[Any, int]]:
         gain=0.003,
         field="theta",
         warm_up=2 * steps_per_epoch,
-        weighing=Regularised(),
+        weight_rule=RegularizedWeights(),
     )
     return {"sghmc": (iso.sghmc(STEP_SIZE, temperature=TEMPERATURE), 1), "icsghmc": (contour, 4)}
 
@@ -53,7 +53,7 @@ def potential_of(data: dict[str, np.ndarray], compute_dtype: Any = jnp.bfloat16)
         (data["train_inputs"], data["train_labels"]),
         batch_size=BATCH_SIZE,
         weight_decay=WEIGHT_DECAY,
-        is_prior_read=False,
+        coupling_includes_prior=False,
         compute_dtype=compute_dtype,
         prepare=Normalise(CIFAR_MEAN, CIFAR_DEVIATION),
         augment=cifar_augmentation(),
@@ -69,13 +69,13 @@ def measure(name: str, data: dict[str, np.ndarray], num_epochs: int) -> dict[str
     half, whole = num_epochs // 2 * steps_per_epoch, num_epochs * steps_per_epoch
     options: dict[str, Any] = {"thinning": steps_per_epoch // 4, "num_chains": num_chains, "chain_mode": "map"}
     began = time.perf_counter()
-    first = iso.sample(potential, sampler, num_steps=half, init=potential.start, out=folder, progress=False, **options)
+    first = iso.sample(potential, sampler, num_steps=half, init=potential.init, out=folder, progress=False, **options)
     second = iso.resume(folder, potential, sampler, num_steps=whole, progress=False)
     seconds = time.perf_counter() - began
     images = BATCH_SIZE * num_chains
-    last, labels = second.taking(slice(-4, None)), data["test_labels"].astype(np.int32)
+    last, labels = second.select(slice(-4, None)), data["test_labels"].astype(np.int32)
     test = predict(last, potential, data["test_inputs"], labels=labels, batch_size=2000)
-    losses = (np.asarray(second.energies)[0] - potential_prior(potential, second)).mean(axis=0) / potential.num_data
+    losses = (np.asarray(second.energies) - potential_prior(potential, second)).mean(axis=0) / potential.num_data
     stats = jax.local_devices()[0].memory_stats() or {}
     shutil.rmtree(folder.parent)
     return {

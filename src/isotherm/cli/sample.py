@@ -8,7 +8,6 @@ import tyro
 from rich.console import Console
 
 from isotherm.cli.show import show
-from isotherm.foundation.errors import refuse
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,8 +30,10 @@ class Sample:
     """Temperature; by default the method's."""
     num_chains: int | None = None
     """Chains; by default what the method needs, or 1."""
-    num_runs: int = 1
+    num_runs: int | None = None
     """Independent repeats."""
+    num_ladders: int | None = None
+    """Independent ladders of a method that exchanges replicas."""
     seed: int = 0
     """Seed of all randomness."""
     thinning: int = 1
@@ -59,21 +60,20 @@ class Sample:
             num_steps=self.num_steps,
             num_chains=self.num_chains,
             num_runs=self.num_runs,
+            num_ladders=self.num_ladders,
             seed=self.seed,
             thinning=self.thinning,
             burn_in=self.burn_in,
-            init=_starts(self.init, self.spread, sampler.kernel.is_stack),
+            init=_starts(self.init, self.spread),
             out=self.out,
             source={**source, "method": self.method, "options": options},
         )
         show(run, self.out, console)
 
 
-def _starts(init: tuple[float, ...], spread: float, is_stack: bool):
+def _starts(init: tuple[float, ...], spread: float):
     import jax
     import jax.numpy as jnp
 
     centre = jnp.asarray(init)
-    if is_stack and spread == 0.0:
-        refuse("spread", "above 0 for a method of many particles", spread, "Add --spread 1, say.")
     return lambda key: centre + spread * jax.random.normal(key, centre.shape)

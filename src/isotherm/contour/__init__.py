@@ -1,7 +1,18 @@
 """Contour samplers: a partition of the energy axis, the weights of its bins, and the multiplier that flattens them."""
 
 from isotherm.contour.contour import Contour
-from isotherm.contour.partition import Partition, Pilot, uniform_partition
-from isotherm.contour.weighing import Regularised
+from isotherm.contour.fields import Cumulative, Psi, Theta, ThetaPower
+from isotherm.contour.partition import Partition, PilotPartition, uniform_partition
+from isotherm.contour.weight_rule import RegularizedWeights
 
-__all__ = ["Contour", "Partition", "Pilot", "Regularised", "uniform_partition"]
+__all__ = [
+    "Contour",
+    "Cumulative",
+    "Partition",
+    "PilotPartition",
+    "Psi",
+    "RegularizedWeights",
+    "Theta",
+    "ThetaPower",
+    "uniform_partition",
+]

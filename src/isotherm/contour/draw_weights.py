@@ -7,7 +7,7 @@ from jax import Array
 
 from isotherm.contour.integral import Sums, integrate
 from isotherm.contour.state import ContourState
-from isotherm.contour.weights import FLOOR, around
+from isotherm.contour.theta_histogram import FLOOR, log_theta_around
 
 if TYPE_CHECKING:
     from isotherm.contour.contour import Contour
@@ -20,23 +20,23 @@ def log_weights_of_draws(contour: "Contour", state: ContourState) -> Array:
     theta runs into another bin, and the draw's own pull on theta, which comes after it, is not in them.
     """
     bins, group = state.bins, contour.groups(len(state.bins))
-    masses = state.weights.levels[0]
+    masses = state.histogram.levels[0]
     anchor, log_total = state.anchor[group], jnp.log(state.total[group])
     # A cumulative theta is anchored at the first bin, where it is that bin's mass.
     at_anchor = jnp.log(jnp.maximum(masses[group, anchor], FLOOR)) - log_total
-    if contour.weighing is not None:
-        theta = jnp.cumsum(masses, axis=1) if contour.is_cumulative else masses
+    if contour.weight_rule is not None:
+        theta = jnp.cumsum(masses, axis=1) if contour.field.is_cumulative else masses
         here, largest = (jnp.maximum(t, FLOOR) for t in (theta[group, bins], jnp.max(theta, axis=1)[group]))
         is_top = bins == contour.bins.num_bins - 1
         # The thesis' weight is of theta as it is, which sums to one over all bins.
         log_sum = jnp.log(jnp.sum(masses, axis=1))[group]
-        found = contour.weighing.log_weights(jnp.log(here) - log_sum, jnp.log(largest) - log_sum, is_top)
+        found = contour.weight_rule.log_weights(jnp.log(here) - log_sum, jnp.log(largest) - log_sum, is_top)
         at_first = at_anchor + log_total - log_sum
-        constant = contour.weighing.log_weights(at_first, at_first, jnp.zeros_like(is_top))
+        constant = contour.weight_rule.log_weights(at_first, at_first, jnp.zeros_like(is_top))
     elif contour.bounds is None:
-        logs = around(state.weights, group, bins, contour.is_cumulative)
+        logs = log_theta_around(state.histogram, group, bins, contour.field.is_cumulative)
         slope = contour.multiplier.slope(logs.steps[int(contour.multiplier.is_forward)], bins)
-        found = contour.zeta * (contour.log_psi(bins, state.energies, logs, slope) - log_total)
+        found = contour.zeta * (contour.multiplier.log_psi(bins, state.energies, logs, slope) - log_total)
         constant = contour.zeta * at_anchor
     else:
         constant = contour.zeta * at_anchor
@@ -47,8 +47,8 @@ def log_weights_of_draws(contour: "Contour", state: ContourState) -> Array:
 
 def _from_anchor(contour: "Contour", state: ContourState, group: Array, anchor: Array) -> Array:
     """The integral of (psi - 1) / tau from the edge where Psi is theta(anchor) to the energies."""
-    theta = state.weights.levels[0]
-    theta = jnp.cumsum(theta, axis=1) if contour.is_cumulative else theta
+    theta = state.histogram.levels[0]
+    theta = jnp.cumsum(theta, axis=1) if contour.field.is_cumulative else theta
     sums, temperature = state.sums, jnp.where(jnp.isfinite(state.temperature), state.temperature, 1.0)
     if sums is None:
         sums = Sums(theta[:, :1], jnp.zeros_like(temperature))

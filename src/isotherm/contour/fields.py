@@ -1,26 +1,103 @@
 """The random fields that move theta: how strongly a chain pulls the weight of its bin."""
 
-from typing import TYPE_CHECKING
+import dataclasses
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jax import Array
 
-from isotherm.contour.weights import FLOOR, Logs, Weights, read
-
-if TYPE_CHECKING:
-    from isotherm.contour.contour import Contour
-
-FIELDS = ("psi", "theta^zeta", "theta", "cumulative")
+from isotherm.foundation.errors import check_real, refuse
+from isotherm.foundation.parts import Part
 
 
-def strength_of(
-    contour: "Contour", weights: Weights, bins: Array, energies: Array, logs: Logs, slope: Array, anchor: Array
-) -> Array:
-    """How strongly each chain pulls theta towards its bin: f."""
-    if contour.field in ("theta", "cumulative"):
-        return weights.scale * jnp.exp(logs.here)
-    if contour.field == "theta^zeta":
-        return jnp.minimum(jnp.exp(contour.zeta * (jnp.log(weights.scale) + logs.here)) + contour.perturbation, 1.0)
-    # Over the weight of a heavy bin: the same fixed point, and theta moves however many bins there are and whatever zeta is.
-    largest = jnp.log(jnp.maximum(read(weights, contour.groups(len(bins)), anchor), FLOOR))
-    return jnp.exp(contour.zeta * jnp.minimum(contour.log_psi(bins, energies, logs, slope) - largest, 0.0))
+class Pulled(NamedTuple):
+    """What a field sees of the P chains; logarithms of theta are without its scale.
+
+    Attributes:
+        log_scale: of theta.
+        log_theta: at the bins.
+        log_psi: log Psi at the energies, without bounds.
+        log_heaviest: log theta at the heaviest bin that Psi knew when the scale was last folded in.
+        zeta: how far to flatten.
+    """
+
+    log_scale: Array
+    log_theta: Array
+    log_psi: Array
+    log_heaviest: Array
+    zeta: Any
+
+
+class Field(Part):
+    """Base of the fields f in theta <- theta + gain * f * (hit - theta).
+
+    Attributes:
+        is_cumulative: whether theta is a running sum: all bins from the chain's own on are hit, and the multiplier goes on growing
+            in the top bin.
+    """
+
+    is_cumulative: bool = False
+
+    def strength(self, seen: Pulled) -> Array:
+        """How strongly each chain pulls, shape (P,), at most 1."""
+        raise TypeError(f"{type(self).__name__} must define `strength`.")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Psi(Field):
+    """f = Psi^zeta at the energy, over that of a heavy bin. Its fixed point is the mass of each bin, and it is the stable one.
+
+    Relative to a heavy bin, theta moves however many bins there are and whatever zeta is.
+    """
+
+    def strength(self, seen: Pulled) -> Array:
+        return jnp.exp(seen.zeta * jnp.minimum(seen.log_psi - seen.log_heaviest, 0.0))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ThetaPower(Field):
+    """f = theta^zeta at the bin: the thesis' CSGLD. It hardly moves when zeta is large: 200 bins at zeta 10 start with 200^-10.
+
+    Attributes:
+        perturbation: added to f, so that theta moves at a large zeta too. The fixed point is then no longer the mass of each bin,
+            but the weights stay those of the theta that was used.
+    """
+
+    perturbation: float = 0.0
+
+    def __post_init__(self):
+        check_real("perturbation", self.perturbation, "Give a small number, such as 1e-3.", minimum=0.0, maximum=1.0)
+
+    def strength(self, seen: Pulled) -> Array:
+        return jnp.minimum(jnp.exp(seen.zeta * (seen.log_scale + seen.log_theta)) + self.perturbation, 1.0)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Theta(Field):
+    """f = theta at the bin: the thesis' ICSGLD.
+
+    It has no fixed point when chains meet the top bin, where psi is 1 and nothing pushes them back: theta runs away into it.
+    """
+
+    def strength(self, seen: Pulled) -> Array:
+        return jnp.exp(seen.log_scale + seen.log_theta)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Cumulative(Theta):
+    """f = theta at the bin, where theta is a running sum: the thesis' AWSGLD."""
+
+    is_cumulative = True
+
+
+FIELDS = {"psi": Psi, "theta^zeta": ThetaPower, "theta": Theta, "cumulative": Cumulative}
+
+
+def as_field(given: Any) -> Field:
+    """A field from itself or from its name."""
+    if isinstance(given, Field):
+        return given
+    if given not in FIELDS:
+        names = ", ".join(map(repr, FIELDS))
+        refuse("field", f"one of {names}, or an object of `isotherm.contour`", repr(given), "Choose one of them.")
+    return FIELDS[given]()

@@ -5,7 +5,7 @@ root of the number of bins, and an iteration touches two of them.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,7 @@ from jax import Array, lax
 from jax.custom_batching import custom_vmap
 
 from isotherm.contour.multiplier import Multiplier
-from isotherm.contour.weights import FLOOR, add_at, quotient
+from isotherm.contour.theta_histogram import FLOOR, add_at, quotient
 
 
 class Sums(NamedTuple):
@@ -67,47 +67,42 @@ def update_sums(
     return sums._replace(blocks=blocks)
 
 
+@custom_vmap
 def integrate(
     multiplier: Multiplier, theta: Array, sums: Sums, group: Array, bins: Array, above: Array, temperature: Array
 ) -> Array:
     """The integral from the first edge, by the sums if they are those of this temperature, else over all bins."""
-    return _integrate(multiplier)(theta, sums, group, bins, above, temperature)
+    is_kept = sums.temperature == temperature
+    return lax.cond(is_kept, _by_sums, _over_all, multiplier, theta, sums, group, bins, above, temperature)
 
 
-def _integrate(multiplier: Multiplier):
+@integrate.def_vmap
+def _(_size: int, is_batched: Any, *arguments: Any) -> tuple[Array, bool]:
+    axes = tuple(jax.tree.map(lambda batched: 0 if batched else None, is_batched))
+    is_kept = jnp.all(arguments[2].temperature == arguments[-1])
+    return lax.cond(is_kept, jax.vmap(_by_sums, axes), jax.vmap(_over_all, axes), *arguments), True
+
+
+def _by_sums(multiplier, theta, sums, group, bins, above, temperature) -> Array:
     length = block_length(multiplier.partition.num_bins)
+    block = bins // length
+    before = jnp.where(jnp.arange(sums.blocks.shape[1]) < block[:, None], sums.blocks[group], 0.0).sum(axis=1)
+    places = block[:, None] * length + jnp.arange(length)
+    excess = multiplier.excess(_steps(multiplier, theta, group[:, None], places), places, temperature)
+    inside = jnp.where(places < bins[:, None], excess, 0.0).sum(axis=1)
+    return _finish(multiplier, theta, before + inside, group, bins, above, temperature)
 
-    def by_sums(theta, sums, group, bins, above, temperature):
-        block = bins // length
-        before = jnp.where(jnp.arange(sums.blocks.shape[1]) < block[:, None], sums.blocks[group], 0.0).sum(axis=1)
-        places = block[:, None] * length + jnp.arange(length)
-        excess = multiplier.excess(_steps(multiplier, theta, group[:, None], places), places, temperature)
-        inside = jnp.where(places < bins[:, None], excess, 0.0).sum(axis=1)
-        return finish(theta, before + inside, group, bins, above, temperature)
 
-    def over_all(theta, sums, group, bins, above, temperature):
-        del sums
-        excess = _excess_of_all(multiplier, theta, temperature)
-        before = jnp.cumsum(excess, axis=1) - excess
-        return finish(theta, before[group, bins], group, bins, above, temperature)
+def _over_all(multiplier, theta, sums, group, bins, above, temperature) -> Array:
+    del sums
+    excess = _excess_of_all(multiplier, theta, temperature)
+    before = jnp.cumsum(excess, axis=1) - excess
+    return _finish(multiplier, theta, before[group, bins], group, bins, above, temperature)
 
-    def finish(theta, before, group, bins, above, temperature):
-        here = multiplier.excess(_steps(multiplier, theta, group, bins), bins, temperature)
-        return (before * multiplier.partition.width + jnp.where(bins > 0, here * above, 0.0)) / temperature
 
-    @custom_vmap
-    def integral(theta, sums, group, bins, above, temperature):
-        return lax.cond(
-            sums.temperature == temperature, by_sums, over_all, theta, sums, group, bins, above, temperature
-        )
-
-    @integral.def_vmap
-    def _(_size, is_batched, *arguments):
-        axes = jax.tree.map(lambda batched: 0 if batched else None, is_batched)
-        is_kept = jnp.all(arguments[1].temperature == arguments[-1])
-        return lax.cond(is_kept, jax.vmap(by_sums, axes), jax.vmap(over_all, axes), *arguments), True
-
-    return integral
+def _finish(multiplier, theta, before, group, bins, above, temperature) -> Array:
+    here = multiplier.excess(_steps(multiplier, theta, group, bins), bins, temperature)
+    return (before * multiplier.partition.width + jnp.where(bins > 0, here * above, 0.0)) / temperature
 
 
 def _excess_of_all(multiplier: Multiplier, theta: Array, temperature: Array) -> Array:

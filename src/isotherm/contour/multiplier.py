@@ -6,10 +6,12 @@ import jax.numpy as jnp
 from jax import Array
 
 from isotherm.contour.partition import Partition
+from isotherm.contour.theta_histogram import LogTheta
+from isotherm.foundation.parts import Part, Static
 
 
-@dataclasses.dataclass(frozen=True)
-class Multiplier:
+@dataclasses.dataclass(frozen=True, eq=False)
+class Multiplier(Part):
     """psi = 1 + zeta * temperature * slope, within bounds, constant on every bin.
 
     A pair of neighbouring bins has the number of its upper bin; its step is log theta(upper) - log theta(lower).
@@ -24,9 +26,9 @@ class Multiplier:
 
     partition: Partition
     zeta: float
-    is_forward: bool
+    is_forward: Static[bool]
     bounds: tuple[float, float] | None
-    goes_on: bool
+    goes_on: Static[bool]
 
     def slope(self, steps: Array, bins: Array) -> Array:
         """The slope of log Psi in `bins`, from the steps of their pairs."""
@@ -44,6 +46,13 @@ class Multiplier:
     def excess(self, steps: Array, bins: Array, temperature: Array) -> Array:
         """Psi - 1 in `bins`, from the steps of their pairs."""
         return self.bounded(self.free(self.slope(steps, bins), temperature)) - 1.0
+
+    def log_psi(self, bins: Array, energies: Array, logs: LogTheta, slope: Array) -> Array:
+        """Log Psi, without bounds and before the scale. In the open bins it is that of the nearest edge."""
+        first = int(self.is_forward)
+        at_left = jnp.where(bins == 0, logs[first + 1], logs[first])
+        above = jnp.where(bins == 0, 0.0, energies - self.partition.left(bins))
+        return at_left + slope * above
 
     def is_known(self, bins: Array) -> Array:
         """Whether Psi takes the weight of a bin somewhere; of a running sum, that of every bin."""

@@ -8,10 +8,11 @@ import numpy as np
 from jax import Array
 
 from isotherm.foundation.errors import check_integer, check_real, refuse
+from isotherm.foundation.parts import Part, Static
 
 
-@dataclasses.dataclass(frozen=True)
-class Partition:
+@dataclasses.dataclass(frozen=True, eq=False)
+class Partition(Part):
     """m bins: (-inf, low], (low, low + width], ..., (low + (m - 2) width, inf).
 
     The first bin must be reachable: `low` should lie above the lowest energy that chains meet. An empty first bin loses all
@@ -29,7 +30,7 @@ class Partition:
 
     low: float
     width: float
-    num_bins: int
+    num_bins: Static[int]
 
     def __post_init__(self):
         check_real("low", self.low, "Give the first edge, above the lowest energy.")
@@ -65,8 +66,8 @@ def uniform_partition(low: float, high: float, num_bins: int) -> Partition:
     return Partition(low, (high - low) / (num_bins - 2), num_bins)
 
 
-@dataclasses.dataclass(frozen=True)
-class Pilot:
+@dataclasses.dataclass(frozen=True, eq=False)
+class PilotPartition(Part):
     """A short run of the plain sampler, from which a partition is made, or by which a given one is checked.
 
     Attributes:
@@ -74,13 +75,13 @@ class Pilot:
         partition: to be checked: it is refused if no energy of the pilot fell between its ends. None makes one.
     """
 
-    num_steps: int = 2_000
+    num_steps: Static[int] = 2_000
     partition: Partition | None = None
 
     def __post_init__(self):
         check_integer("num_steps", self.num_steps, 100, "A pilot needs some iterations to see energies.")
 
-    def settle(self, cold: np.ndarray, hot: np.ndarray, noise: float) -> Partition:
+    def fit(self, cold: np.ndarray, hot: np.ndarray, noise: float) -> Partition:
         """A partition for energies like `cold`, up to those of `hot`, with bins no narrower than the noise."""
         every = np.concatenate([cold, hot])
         if every.size == 0:
@@ -102,16 +103,16 @@ def fitted_partition(cold: np.ndarray, every: np.ndarray, noise: float) -> Parti
     return Partition(low, width, int(np.ceil(span / width)) + 2)
 
 
-def as_partition(given: Any) -> "Partition | Pilot":
-    """A partition from itself or from (low, high, num_bins); "auto" and `Pilot` wait for a pilot."""
+def as_partition(given: Any) -> "Partition | PilotPartition":
+    """A partition from itself or from (low, high, num_bins); "auto" and `PilotPartition` wait for a pilot."""
     if isinstance(given, Partition):
         return given
     if isinstance(given, str) and given == "auto":
-        return Pilot()
-    if isinstance(given, Pilot):
+        return PilotPartition()
+    if isinstance(given, PilotPartition):
         inner = None if given.partition is None else as_partition(given.partition)
-        return Pilot(given.num_steps, inner if isinstance(inner, Partition) else None)
+        return PilotPartition(given.num_steps, inner if isinstance(inner, Partition) else None)
     if isinstance(given, tuple) and len(given) == 3:
         return uniform_partition(*given)
-    rule = 'a Partition, (low, high, num_bins), a Pilot, or "auto"'
+    rule = 'a Partition, (low, high, num_bins), a PilotPartition, or "auto"'
     return refuse("partition", rule, repr(given), "Give one of them.")

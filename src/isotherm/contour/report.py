@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import jax.numpy as jnp
 
 from isotherm.contour.state import ContourState
-from isotherm.contour.weights import add
+from isotherm.contour.theta_histogram import add
 
 if TYPE_CHECKING:
     from isotherm.contour.contour import Contour
@@ -13,10 +13,11 @@ if TYPE_CHECKING:
 
 def statistics_of(contour: "Contour", state: ContourState) -> dict[str, Any]:
     """What a run reports about its contour at the end."""
-    weights = add(state.weights, contour.groups(len(state.bins)), state.bins, state.masses)
-    theta = jnp.cumsum(weights.theta, axis=1) if contour.is_cumulative else weights.theta
+    histogram = add(state.histogram, contour.groups(len(state.bins)), state.bins, state.masses)
+    theta = jnp.cumsum(histogram.theta, axis=1) if contour.field.is_cumulative else histogram.theta
     num_bounded, num_negative, num_top = state.counts
-    measured = jnp.sqrt(jnp.nanmean(state.variance))
+    num_measured, variances = jnp.sum(state.noise, axis=1)
+    measured = jnp.sqrt(jnp.where(num_measured > 0, variances / num_measured, jnp.nan))
     noise = measured if contour.noise is None else jnp.full_like(measured, contour.noise)
     steps = jnp.where(theta[:, 1:] > 1e-3, jnp.abs(jnp.diff(jnp.log(theta), axis=1)), 0.0)
     return {

@@ -1,34 +1,42 @@
-"""The weights of the bins at the start."""
+"""Theta at the start."""
 
+from typing import Any
+
+import jax.numpy as jnp
 import numpy as np
 
 from isotherm.foundation.errors import check_choice, refuse
 
 
-def starting_masses(start: str | tuple[float, ...], number: int, is_cumulative: bool) -> np.ndarray:
+def check_initial_theta(given: Any, number: int, name: str = "initial_theta") -> None:
+    """Refuse what is neither the name of a start nor a positive number for each of `number` bins."""
+    if isinstance(given, str):
+        check_choice(name, given, ("uniform", "decreasing", "flat", "pilot"))
+        if given == "pilot":
+            remedy = 'Give partition="auto", or a `PilotPartition`.'
+            refuse(name, "of a pilot only where there is one", "pilot", remedy)
+    elif given.shape != (number,) or not np.all(given > 0) or not np.all(np.isfinite(given)):
+        refuse(name, f"{number} positive numbers", f"{given.shape}", "Give a value for every bin.")
+
+
+def starting_masses(given: Any, number: int, is_cumulative: bool) -> Any:
     """The masses of the bins, shape (m,): of theta itself, or for a cumulative field of its increments.
 
     Args:
-        start: "uniform", "decreasing" (linearly), "flat" (for a cumulative field 0.1 everywhere), or theta itself.
+        given: "uniform", "decreasing" (linearly), "flat" (for a cumulative field 0.1 everywhere), or theta itself.
         number: m.
         is_cumulative: whether theta is a running sum.
     """
-    if isinstance(start, str):
-        check_choice("start", start, ("uniform", "decreasing", "flat", "pilot"))
-        if start == "pilot":
-            refuse("start", "of a pilot only where there is one", "pilot", 'Give partition="auto", or a `Pilot`.')
-        if start == "flat" and is_cumulative:
-            return np.concatenate([[0.1], np.zeros(number - 1)])
-        falling = np.arange(number, 0, -1.0)
-        return falling / falling.sum() if start == "decreasing" else np.full(number, 1 / number)
-    values = np.asarray(start, float)
-    if values.shape != (number,) or not np.all(values > 0) or not np.all(np.isfinite(values)):
-        refuse("start", f"{number} positive numbers", f"{values.shape}", "Give a value for every bin.")
-    return np.diff(values, prepend=0.0) if is_cumulative else values
+    if not isinstance(given, str):
+        return jnp.diff(given, prepend=0.0) if is_cumulative else given
+    if given == "flat" and is_cumulative:
+        return np.concatenate([[0.1], np.zeros(number - 1)])
+    falling = np.arange(number, 0, -1.0)
+    return falling / falling.sum() if given == "decreasing" else np.full(number, 1 / number)
 
 
-def masses_of(bins: np.ndarray, number: int, is_cumulative: bool) -> tuple[float, ...]:
+def masses_of(bins: np.ndarray, number: int, is_cumulative: bool) -> np.ndarray:
     """Theta from the bins that a pilot met, none of them empty."""
     counts = np.bincount(bins, minlength=number) / max(len(bins), 1) + 1e-4
     theta = counts / counts.sum()
-    return tuple(float(value) for value in (np.cumsum(theta) if is_cumulative else theta))
+    return np.cumsum(theta) if is_cumulative else theta

@@ -1,5 +1,6 @@
 """One iteration of one run: estimate, couple, observe, move. Everything in the library is this function, repeated."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -7,36 +8,40 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from isotherm.coupling import Coupling, Readings
+from isotherm.coupling import Coupling, CouplingInputs
 from isotherm.estimators.estimator import Estimator
-from isotherm.kernels.kernel import Kernel, Move
+from isotherm.foundation.parts import Part, Static
+from isotherm.foundation.schedules import Schedule, as_schedule
+from isotherm.kernels.kernel import Kernel
 from isotherm.potentials.potential import Potential
 
 
-class Parts(NamedTuple):
-    """The parts of a sampler together with what they sample; fixed while a program runs."""
+@dataclasses.dataclass(frozen=True, eq=False)
+class Parts(Part):
+    """The parts of a sampler together with what they sample.
+
+    Attributes:
+        potential: what is sampled.
+        kernel: moves chains.
+        estimator: gives energies and gradients.
+        coupling: lets chains act on one another.
+        step_size: epsilon.
+        temperature: tau.
+        chain_mode: how the chains of a run are computed; see `over_chains`.
+    """
 
     potential: Potential
     kernel: Kernel
     estimator: Estimator
     coupling: Coupling
-    step_size: Callable[[Any], Any]
-    temperature: Callable[[Any], Any]
-    chain_mode: str
+    step_size: Schedule
+    temperature: Schedule
+    chain_mode: Static[str] = "vmap"
 
     @property
     def num_batches(self) -> int:
         """Independent batches of an iteration: those of the estimator, then those of the coupling's fresh energies."""
-        return self.estimator.num_batches + self.coupling.num_fresh
-
-    @property
-    def measure_every(self) -> int | None:
-        """Iterations between two measurements; None where energies are exact, of which the first measurement says all.
-
-        Not so for an estimator that is refreshed: before its first refresh it has no energies to measure.
-        """
-        is_known = self.potential.is_exact and self.estimator.refresh_every is None
-        return None if is_known else self.coupling.measure_every
+        return self.estimator.num_batches + self.coupling.needs.num_fresh
 
 
 class State(NamedTuple):
@@ -63,22 +68,9 @@ class Inputs(NamedTuple):
     coupling: Any
 
 
-class Observation(NamedTuple):
-    """What an iteration found at the positions it started from.
-
-    Attributes:
-        energy: shape (P,).
-        energies: the energy of each point, shape (P,) or (P, M).
-        move: the moves that followed, fields of shape (P,).
-    """
-
-    energy: Array
-    energies: Array
-    move: Move
-
-
-def init_state(parts: Parts, position: Any, num_chains: int) -> State:
+def init_state(parts: Parts, position: Any) -> State:
     """The state of one run whose chains start at `position`, which has a leading axis of chains."""
+    num_chains = jax.tree.leaves(position)[0].shape[0]
     start = parts.potential.init_model_state()
     model_state = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_chains, *jnp.shape(leaf))), start)
     kernel = jax.vmap(parts.kernel.init)(position)
@@ -86,8 +78,8 @@ def init_state(parts: Parts, position: Any, num_chains: int) -> State:
     return State(kernel, estimator, parts.coupling.init(num_chains), model_state)
 
 
-def iterate(parts: Parts, state: State, inputs: Inputs, iteration: Array) -> tuple[State, Observation]:
-    """One iteration."""
+def iterate(parts: Parts, state: State, inputs: Inputs, iteration: Array) -> tuple[State, Array]:
+    """The state after one iteration, and the energies of the positions before it, shape (P,)."""
     is_shared = parts.potential.is_batch_shared
     own = parts.estimator.num_batches
 
@@ -100,71 +92,72 @@ def iterate(parts: Parts, state: State, inputs: Inputs, iteration: Array) -> tup
     arguments = (state.estimator, state.position, state.model_state, own_noises, inputs.probe, own_batches)
     estimator, found = over_chains(parts.chain_mode, estimate, *arguments, drops_axis_of_one=True)
 
-    readings = read(parts, found.energy, found.prior_energy, iteration)
-    if parts.coupling.num_fresh:
-        fresh = read(parts, *_fresh_energies(parts, state, inputs), iteration)
-        readings = readings._replace(fresh_energies=fresh.energies)
-    coupling, move = parts.coupling.update(state.coupling, inputs.coupling, readings)
+    seen = coupling_inputs(parts, found.energy, found.prior_energy, iteration)
+    if parts.coupling.needs.num_fresh:
+        batches, noises = inputs.batches[own:], inputs.potential_noises[own:]
+        fresh = further_energies(parts, state, batches, noises, iteration)
+        seen = seen._replace(fresh_energies=fresh.energies)
+    coupling, move = parts.coupling.update(state.coupling, inputs.coupling, seen)
+
+    def multiply(kernel, gradient, move):
+        return multiplied(parts, kernel.position, gradient, move.multiplier)
 
     def advance(kernel, gradient, noise, move, curvature):
-        move = move._replace(iteration=iteration)
-        gradient = multiplied(parts, kernel.position, gradient, move.multiplier)
-        return parts.kernel.step(kernel, gradient, noise, move, curvature)
+        gradient = multiply(kernel, gradient, move)
+        return parts.kernel.step(kernel, gradient, noise, move._replace(iteration=iteration), curvature)
 
-    moved = over_chains(parts.chain_mode, advance, state.kernel, found.gradient, inputs.noise, move, found.curvature)
-    next_state = State(moved, estimator, coupling, found.model_state)
-    return next_state, Observation(found.energy, found.energies, move)
+    if parts.kernel.is_joint:
+        gradient = jax.vmap(multiply)(state.kernel, found.gradient, move)
+        move = move._replace(iteration=iteration)
+        moved = parts.kernel.step(state.kernel, gradient, inputs.noise, move, found.curvature)
+    else:
+        arguments = (state.kernel, found.gradient, inputs.noise, move, found.curvature)
+        moved = over_chains(parts.chain_mode, advance, *arguments)
+    return State(moved, estimator, coupling, found.model_state), found.energy
 
 
 def multiplied(parts: Parts, position: Any, gradient: Any, multiplier: Array) -> Any:
     """The gradient with the coupling's multiplier, which acts on those parts of the energy that the coupling reads."""
-    if parts.potential.is_prior_read or not parts.coupling.is_weighted:
+    if parts.potential.coupling_includes_prior or parts.coupling.log_weights is None:
         return jax.tree.map(lambda g: (multiplier * g).astype(g.dtype), gradient)
     prior = jax.grad(parts.potential.prior_energy)(position)
     return jax.tree.map(lambda g, p: (p + multiplier * (g - p)).astype(g.dtype), gradient, prior)
 
 
-def keep_up(parts: Parts, state: State, iteration: Array, upkeep: Callable[[Any], Any]) -> State:
-    """The state after the coupling's upkeep, where it is due. A loop of no or one turn, which copies nothing."""
-    every = parts.coupling.upkeep_every
-    if every is None:
-        return state
-    is_due = (iteration % every == 0).astype(jnp.int32)
-    return state._replace(coupling=lax.fori_loop(0, is_due, lambda _, coupling: upkeep(coupling), state.coupling))
+def further_energies(
+    parts: Parts, state: State, batches: tuple[Any, ...], noises: tuple[Any, ...], iteration: Array
+) -> CouplingInputs:
+    """Energies of every chain on each of several batches, shape (number of batches, P), as the coupling would read them.
 
-
-def next_upkeep(parts: Parts, iteration: Array) -> Any:
-    """The first iteration after `iteration` at which the coupling's upkeep is due."""
-    every = parts.coupling.upkeep_every
-    return jnp.iinfo(jnp.int32).max if every is None else (iteration // every + 1) * every
-
-
-def _fresh_energies(parts: Parts, state: State, inputs: Inputs) -> tuple[Array, Array]:
-    """Energies and prior energies of every chain on each of the coupling's own batches, shapes (num_fresh, P)."""
-    own = parts.estimator.num_batches
-    batches, noises = (
-        jax.tree.map(lambda *leaves: jnp.stack(leaves), *several)
-        for several in (inputs.batches[own:], inputs.potential_noises[own:])
-    )
+    Chains that share their batches see common ones, so that the noise of a difference is that which the coupling meets.
+    """
     is_shared = parts.potential.is_batch_shared
+    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *zip(batches, noises, strict=True))
 
-    def of_batch(batch, noise):
-        def of_chain(estimator, position, model_state, noise, own_batch):
-            seen = batch if is_shared else own_batch
+    def of_batch(given):
+        batch, noises_of_batch = given
+
+        def of_chain(estimator, position, model_state, noise, own):
+            seen = batch if is_shared else own
             return parts.estimator.measure(parts.potential, estimator, position, model_state, seen, noise)
 
-        chains = (state.estimator, state.position, state.model_state, noise, None if is_shared else batch)
+        own = None if is_shared else batch
+        chains = (state.estimator, state.position, state.model_state, noises_of_batch, own)
         return over_chains(parts.chain_mode, of_chain, *chains)
 
-    return jax.lax.map(lambda one: of_batch(*one), (batches, noises))
+    # The number makes an axis to map over where there are neither batches nor noise.
+    _, (energies, priors) = lax.map(lambda one: (one[0], of_batch(one[1])), (jnp.arange(len(batches)), stacked))
+    return coupling_inputs(parts, energies, priors, iteration)
 
 
-def read(parts: Parts, energies: Array, prior_energies: Array, iteration: Array) -> Readings:
+def coupling_inputs(parts: Parts, energies: Array, prior_energies: Array, iteration: Array) -> CouplingInputs:
     """What the coupling sees of energies, at the scheduled step size and temperature of an iteration."""
-    step_size = jnp.asarray(parts.step_size(iteration), energies.dtype)
-    temperature = jnp.asarray(parts.temperature(iteration), energies.dtype)
-    seen = energies if parts.potential.is_prior_read else energies - prior_energies
-    return Readings(seen, prior_energies, jnp.isfinite(energies), step_size, temperature, iteration)
+    step_size, temperature = (
+        jnp.asarray(as_schedule(schedule)(iteration), energies.dtype)
+        for schedule in (parts.step_size, parts.temperature)
+    )
+    seen = energies if parts.potential.coupling_includes_prior else energies - prior_energies
+    return CouplingInputs(seen, prior_energies, jnp.isfinite(energies), step_size, temperature, iteration)
 
 
 def over_chains(mode: str, function: Callable[..., Any], *arguments: Any, drops_axis_of_one: bool = False) -> Any:

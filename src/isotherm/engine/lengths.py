@@ -1,4 +1,13 @@
-"""How many iterations the loops of the compiled program take at a time."""
+"""How many iterations and records the loops of a compiled program take at a time."""
+
+import math
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from isotherm.engine.iteration import Parts
+from isotherm.engine.periodic import outside
 
 # Numbers of noise drawn at a time: enough to hide the cost of drawing, few enough to stay in a core's cache.
 _CHUNK_NUMBERS = 65_536
@@ -6,6 +15,33 @@ _LONGEST_CHUNK = 4_096
 _SHORTEST_CHUNK = 16
 # Bytes of noise of the chains in an inner loop.
 _GROUP_BYTES = 512
+_BUFFER_BYTES = 32 << 20
+# With fewer iterations between two draws, weighing every one costs less than stopping at those that are kept.
+_FEW_ITERATIONS = 4
+
+
+class Sizes(NamedTuple):
+    """Lengths of a program; see `Program`."""
+
+    chunk: int
+    group: int
+    max_records: int
+    max_records_per_chunk: int
+    weighs_all: bool
+
+
+def sizes_of(parts: Parts, num_lanes: int, one: Any, coupling_state: Any, thinning: int, num_records: int) -> Sizes:
+    """The lengths for positions like `one` in so many chains of all runs, and couplings of such a state."""
+    model_state = jax.tree.leaves(parts.potential.init_model_state())
+    size = sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(one)) + sum(np.size(leaf) for leaf in model_state)
+    record_bytes = 4 * num_lanes * (size + 2)
+    max_records = min(max(_BUFFER_BYTES // record_bytes, 1), 1 << (num_records - 1).bit_length())
+    # Noise drawn past a return to the host would be drawn again after it.
+    periods = [work.every for works in outside(parts) for work in works]
+    chunk = min([chunk_length(num_lanes, size), *periods])
+    group = group_length(chunk, num_lanes, size) if jax.tree.leaves(coupling_state) else chunk
+    weighs_all = parts.coupling.log_weights is not None and thinning < _FEW_ITERATIONS and chunk > 1
+    return Sizes(chunk, group, max_records, max(2, -(-chunk // thinning)), weighs_all)
 
 
 def chunk_length(num_lanes: int, size: int) -> int:

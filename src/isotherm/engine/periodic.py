@@ -1,80 +1,110 @@
-"""Work that is done at fixed multiples of the iteration, between blocks: measurements first, then refreshes.
+"""Work at fixed multiples of the iteration, inside the compiled loop: of the coupling first, then of the estimator.
 
 What a coupling measures is measured against the old state of the estimator, before it is refreshed.
 """
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from isotherm.engine.iteration import Parts, State, over_chains, read
-from isotherm.engine.random_inputs import batches_of, draw_potential_noises
+from isotherm.engine.iteration import Parts, State, further_energies, over_chains
+from isotherm.engine.random_inputs import Keys, batches_of, potential_noises
 from isotherm.engine.stream import Stream
-from isotherm.foundation.randomness import Purpose, chain_keys, run_keys
+from isotherm.estimators.estimator import Refreshed
+from isotherm.foundation.periodic import Periodic
 from isotherm.potentials.batches import Batch
 from isotherm.potentials.sums import compensated
 
-
-def measure(parts: Parts, seed_key: Array, feed: Any, state: State, iteration: Array) -> State:
-    """The runs after the coupling has been given `num_measured` energies of every chain.
-
-    Chains that share their batches are measured on common ones, and chains with batches of their own on batches of their own:
-    the noise of a difference is that which the coupling will meet.
-    """
-    num_runs, num_chains = jax.tree.leaves(state.position)[0].shape[:2]
-    number = parts.coupling.num_measured
-    keys_batch = run_keys(seed_key, Purpose.MEASURE_BATCH, num_runs)
-    keys_noise = run_keys(seed_key, Purpose.MEASURE_POTENTIAL, num_runs)
-    one = jax.tree.map(lambda leaf: leaf[0, 0], state.position)
-    own = chain_keys(keys_noise, num_chains)
-    noises = draw_potential_noises(parts.potential, keys_noise, own, iteration[None], one, number)
-    is_shared = parts.potential.is_batch_shared
-    keys = keys_batch if is_shared else chain_keys(keys_batch, num_chains)
-    batches = batches_of(parts.potential, keys, iteration, feed, number)
-
-    def of_run(state, batches, noises):
-        def of_batch(inputs):
-            _, (batch, noise_of_batch) = inputs
-
-            def of_chain(estimator, position, model_state, noise, own):
-                seen = batch if is_shared else own
-                return parts.estimator.measure(parts.potential, estimator, position, model_state, seen, noise)
-
-            own = None if is_shared else batch
-            chains = (state.estimator, state.position, state.model_state, noise_of_batch, own)
-            return over_chains(parts.chain_mode, of_chain, *chains)
-
-        stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *zip(batches, noises, strict=True))
-        energies, priors = lax.map(of_batch, (jnp.arange(number), stacked))
-        return parts.coupling.calibrate(state.coupling, read(parts, energies, priors, iteration))
-
-    this_iteration = jax.tree.map(lambda leaf: leaf[0], noises)
-    return state._replace(coupling=jax.vmap(of_run)(state, batches, this_iteration))
+_NEVER = jnp.iinfo(jnp.int32).max
 
 
-def refresh(parts: Parts, feed: Any, state: State, energies: Array | None = None) -> State:
-    """The runs after the periodic work of the estimator; energies of all data, without the prior's, are given or found."""
-    batch_of = functools.partial(numbered_batch, parts, feed)
+def works_of(parts: Parts) -> tuple[tuple[Periodic, ...], tuple[Periodic, ...]]:
+    """The periodic work of the coupling and of the estimator."""
+    of_estimator = parts.estimator.periodic()
+    # Before its first refresh a control variate has no energies to measure, even exact ones.
+    return parts.coupling.periodic(parts.potential.is_exact and not of_estimator), of_estimator
+
+
+def inside(parts: Parts) -> tuple[list[Periodic], list[Periodic]]:
+    """What of it is done inside the compiled loop: all but what needs data that stream."""
+    streams = parts.potential.is_streamed
+    coupling, estimator = ([w for w in works if not (streams and w.needs_data)] for works in works_of(parts))
+    return coupling, estimator
+
+
+def outside(parts: Parts) -> tuple[list[Periodic], list[Periodic]]:
+    """What is left for the host."""
+    streams = parts.potential.is_streamed
+    coupling, estimator = ([w for w in works if streams and w.needs_data] for works in works_of(parts))
+    return coupling, estimator
+
+
+def work_inside(parts: Parts, keys: Keys, state: State, iteration: Array) -> State:
+    """The state of a run after what is due before an iteration. Loops of no or one turn, which copy nothing."""
+    of_coupling, of_estimator = inside(parts)
+    for work in of_coupling:
+        once = functools.partial(_couple_once, parts, work, keys, state, iteration)
+        state = state._replace(coupling=lax.fori_loop(0, _is_due(work, iteration), once, state.coupling))
+    for work in of_estimator:
+        once = functools.partial(_refresh_once, parts, work, state)
+        state = state._replace(estimator=lax.fori_loop(0, _is_due(work, iteration), once, state.estimator))
+    return state
+
+
+def _is_due(work: Periodic, iteration: Array) -> Array:
+    return (iteration % work.every == 0).astype(jnp.int32)
+
+
+def _couple_once(parts: Parts, work: Periodic, keys: Keys, state: State, iteration: Array, _: Array, own: Any) -> Any:
+    return couple(parts, work, keys, state._replace(coupling=own), iteration)
+
+
+def _refresh_once(parts: Parts, work: Periodic, state: State, _: Array, own: Any) -> Any:
+    return refresh(parts, work, state._replace(estimator=own))
+
+
+def next_inside(parts: Parts, iteration: Array) -> Any:
+    """The first iteration after `iteration` at which work inside the loop is due."""
+    periods = {work.every for works in inside(parts) for work in works}
+    upcoming = [(iteration // every + 1) * every for every in periods]
+    return jnp.min(jnp.stack([jnp.asarray(_NEVER, jnp.int32), *upcoming]))
+
+
+def couple(parts: Parts, work: Periodic, keys: Keys, state: State, iteration: Array, stream: Any = None) -> Any:
+    """The coupling's state after its work."""
+
+    def measure(number: int):
+        one = jax.tree.map(lambda leaf: leaf[0], state.position)
+        shared, own = keys.measured_shared, keys.measured
+        noises = potential_noises(parts.potential, shared, own, iteration[None], one, number)
+        noises = jax.tree.map(lambda leaf: leaf[0], noises)
+        keys_batch = keys.measured_batch_shared if parts.potential.is_batch_shared else keys.measured_batch
+        batches = batches_of(parts.potential, keys_batch, iteration, stream, number)
+        return further_energies(parts, state, batches, noises, iteration)
+
+    return work.apply(state.coupling, measure)
+
+
+def refresh(parts: Parts, work: Periodic, state: State, stream: Any = None, energies: Array | None = None) -> Any:
+    """The estimators' states after their work; energies of all data, without the prior's, are given or found."""
+    batch_of = _numbered_batches(parts, stream)
 
     def of_chain(estimator, position, model_state, energy):
         if energy is None:
-            full_energy = parts.potential.full_energy(position, model_state, feed)
+            full_energy = parts.potential.full_energy(position, model_state)
         else:
             full_energy = parts.potential.prior_energy(position).astype(energy.dtype) + energy
-        return parts.estimator.refresh(parts.potential, estimator, position, model_state, full_energy, batch_of)
+        return work.apply(parts.potential, estimator, Refreshed(position, model_state, full_energy, batch_of))
 
-    def of_run(*chains):
-        return over_chains(parts.chain_mode, of_chain, *chains)
-
-    chains = (state.estimator, state.position, state.model_state, energies)
-    return state._replace(estimator=over_chains(parts.chain_mode, of_run, *chains))
+    return over_chains(parts.chain_mode, of_chain, state.estimator, state.position, state.model_state, energies)
 
 
 def add_pieces(parts: Parts, pieces: Stream, count: Array, state: State, sums: tuple[Array, Array]) -> tuple[Any, ...]:
-    """Sums of energies over pieces of the data, each of shape (R, P), after the first `count` pieces of a stream were added."""
+    """Sums of energies over pieces of the data, each of shape (P,), after the first `count` pieces of a stream were added."""
 
     def add(number, sums):
         examples, weights = jax.tree.map(lambda leaf: leaf[number], (pieces.examples, pieces.weights))
@@ -83,17 +113,20 @@ def add_pieces(parts: Parts, pieces: Stream, count: Array, state: State, sums: t
         def of_chain(position, model_state):
             return parts.potential.piece_energy(position, model_state, batch, pieces.first + number)
 
-        of_run = lambda *chains: over_chains(parts.chain_mode, of_chain, *chains)  # noqa: E731
-        energies = over_chains(parts.chain_mode, of_run, state.position, state.model_state)
+        energies = over_chains(parts.chain_mode, of_chain, state.position, state.model_state)
         return compensated(sums[0], sums[1], energies.astype(sums[0].dtype))
 
     return lax.fori_loop(0, count, add, sums)
 
 
-def numbered_batch(parts: Parts, feed: Any, number: Array) -> Any:
-    """One of the batches that are the same for all chains and times."""
+def _numbered_batches(parts: Parts, stream: Any) -> Callable[[Array], Any]:
+    """Batches that are the same for all chains and times."""
     key = jnp.zeros(2, jnp.uint32)
-    if not isinstance(feed, Stream):
-        return parts.potential.batch(key, number, feed)
-    examples, weights = jax.tree.map(lambda leaf: leaf[number], (feed.examples, feed.weights))
-    return parts.potential.augmented(key, number, Batch(examples, weights, feed.num_data))
+
+    def batch(number):
+        if not isinstance(stream, Stream):
+            return parts.potential.batch(key, number)
+        examples, weights = jax.tree.map(lambda leaf: leaf[number], (stream.examples, stream.weights))
+        return parts.potential.augmented(key, number, Batch(examples, weights, stream.num_data))
+
+    return batch

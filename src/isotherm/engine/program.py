@@ -1,300 +1,236 @@
-"""The compiled part of the driver: any number of iterations, with traced bounds, in one program.
-
-The outer loop goes over chunks of iterations whose noise is drawn in one call, or, for large positions, over the stretches
-between two records; the inner one over their iterations. Neither the noise nor the arithmetic of an iteration depends on where
-a chunk or a block of chunks begins, so the bytes do not depend on how a run is cut.
-"""
+"""A sampler and a potential at fixed sizes, as functions that compile: start, any number of iterations, and what they saw."""
 
 import dataclasses
-import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 
-from isotherm.engine.iteration import (
-    Inputs,
-    Observation,
-    Parts,
-    State,
-    init_state,
-    iterate,
-    keep_up,
-    next_upkeep,
-    over_chains,
-)
-from isotherm.engine.periodic import add_pieces, measure, refresh
-from isotherm.engine.random_inputs import draw_batches, draw_noise, open_streams
-from isotherm.engine.records import (
-    Book,
-    Records,
-    Trace,
-    choose_chains,
-    init_book,
-    keep_book,
-    row_like,
-    rows,
-    slices,
-    write_if,
-    write_rows,
-    zeros,
-)
+from isotherm.coupling import Observed
+from isotherm.engine import programs
+from isotherm.engine.blocks import Block, Buffers, Carry, chunk, segment
+from isotherm.engine.iteration import Parts, State, init_state, iterate, over_chains
+from isotherm.engine.periodic import add_pieces, couple, outside, refresh, work_inside
+from isotherm.engine.random_inputs import Keys, Seeds, draw_batches, draw_noise, open_streams
+from isotherm.engine.records import Records, Trace, choose_chains, init_milestones, zeros
+from isotherm.engine.stream import Stream
+from isotherm.foundation.parts import Part, Static
 
 
-class Carry(NamedTuple):
-    """Everything that a run carries from block to block, and all that a checkpoint holds. Leaves start with (R, ...)."""
-
-    state: State
-    book: Book
+def identity(position: Any) -> Any:
+    """Keeps the whole position."""
+    return position
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Program:
-    """A sampler and a potential at fixed sizes, ready to run. See `Program.advance`.
+class Program(Part):
+    """See `Program.advance`.
 
     Attributes:
-        parts: the parts, bound to the potential.
-        num_runs: R.
+        parts: what iterates.
+        num_runs: R; None for a single run, without an axis for it anywhere.
         num_chains: P.
+        is_swept: whether every run has parts of its own, whose leaves, but for the potential's, then have a leading axis of R.
         chunk: L, iterations whose noise is drawn in one call; 1 for large positions.
         group: G, a divisor of L: iterations of an inner loop that touches only slices of the noise and the trace.
-        slots: the most records that one call can return.
-        rows: the most records in a chunk, at least 2.
+        max_records: the most records that one call can return.
+        max_records_per_chunk: at least 2.
+        weighs_all: whether every iteration is weighed, or only those that are recorded.
         tracks_best: whether best positions are followed.
+        energy_dtype: of energies.
         collect: maps a position to what a record keeps of it.
     """
 
     parts: Parts
-    num_runs: int
-    num_chains: int
-    chunk: int
-    group: int
-    slots: int
-    rows: int
-    tracks_best: bool
-    collect: Callable[[Any], Any]
+    num_runs: Static[int | None]
+    num_chains: Static[int]
+    is_swept: Static[bool]
+    chunk: Static[int]
+    group: Static[int]
+    max_records: Static[int]
+    max_records_per_chunk: Static[int]
+    weighs_all: Static[bool]
+    tracks_best: Static[bool]
+    energy_dtype: Static[Any]
+    collect: Static[Callable[[Any], Any]]
 
-    @functools.cached_property
-    def init(self) -> Callable[[Any], Carry]:
-        """`init(position)`: the carry of runs that start at `position`, leaves (R, P, ...)."""
+    def init(self, position: Any) -> tuple[Carry, Records]:
+        """The carry of runs that start at `position`, leaves (*lanes, ...), and empty buffers for `advance`."""
+        return programs.call(Program._init, self, position)
 
-        def init(position):
-            state = jax.vmap(lambda x: init_state(self.parts, x, self.num_chains))(position)
-            dtype = jnp.result_type(*jax.tree.leaves(position))
-            shape = jax.ShapeDtypeStruct((self.num_runs, self.num_chains), dtype)
-            # The carry is donated, and no buffer may be donated twice. A weakly typed leaf would be another program's argument.
-            carry = Carry(state, init_book(shape, position, self.tracks_best))
-            return jax.tree.map(lambda leaf: jnp.array(leaf, jnp.asarray(leaf).dtype), carry)
+    def advance(
+        self, seeds: Seeds, stream: Any, carry: Carry, records: Records, block: Block
+    ) -> tuple[Carry, Records, Array]:
+        """Runs the iterations of a block, and returns the carry, the records and their number.
 
-        return jax.jit(init)
-
-    @functools.cached_property
-    def init_records(self) -> Callable[..., Records]:
-        """`init_records(seed_key, feed, carry)`: empty buffers for `advance`."""
-
-        def init_records(seed_key, feed, carry):
-            example = jax.eval_shape(self._example_record, seed_key, feed, carry)
-            return zeros(example, self.slots + self.rows)
-
-        return jax.jit(init_records)
-
-    @functools.cached_property
-    def advance(self) -> Callable[..., tuple[Carry, Records, Array]]:
-        """`advance(seed_key, feed, carry, records, times, target, first, last)`, compiled.
-
-        Runs the iterations first, ..., last - 1, and returns the carry, the records and their number. `times` holds the
-        iterations to record from `first` on in increasing order, padded with large numbers to slots + rows.
+        The carry and the records that are given are used up.
         """
-        return jax.jit(self._advance, donate_argnums=(2, 3))
+        return programs.call(Program._advance, self, seeds, stream, carry, records, block, donated=(3, 4))
 
-    @functools.cached_property
-    def measure(self) -> Callable[..., Carry]:
-        """`measure(seed_key, feed, carry, iteration)`: periodic measurements for the coupling."""
+    def block(self, times: np.ndarray, target: float, first: int, last: int) -> Block:
+        """The iterations first, ..., last - 1, of which those at `times` are recorded."""
+        padded = np.full(self.max_records + self.max_records_per_chunk, np.iinfo(np.int32).max, np.int32)
+        padded[: len(times)] = times
+        bounds = (jnp.asarray(bound, jnp.int32) for bound in (first, last))
+        return Block(jnp.asarray(padded), jnp.asarray(target, self.energy_dtype), *bounds)
 
-        def measured(seed_key, feed, carry, iteration):
-            return carry._replace(state=measure(self.parts, seed_key, feed, carry.state, iteration))
+    def statistics(self, carry: Carry) -> dict[str, Any]:
+        """What the milestones, the kernel and the coupling have to tell."""
+        return programs.call(Program._statistics, self, carry)
 
-        return jax.jit(measured, donate_argnums=(2,))
+    def couple(self, seeds: Seeds, stream: Stream, carry: Carry, iteration: int) -> Carry:
+        """The coupling's periodic work on data that stream."""
+        arguments = (seeds, stream, carry, jnp.asarray(iteration, jnp.int32))
+        return programs.call(Program._couple, self, *arguments, donated=(3,))
 
-    @functools.cached_property
-    def refresh(self) -> Callable[..., Carry]:
-        """`refresh(feed, carry, energies)`: periodic work of the estimator, which has all data or their energies."""
-        work = lambda feed, carry, energies=None: refresh(self.parts, feed, carry.state, energies)  # noqa: E731
-        return jax.jit(lambda feed, carry, *given: carry._replace(state=work(feed, carry, *given)), donate_argnums=(1,))
+    def refresh(self, stream: Stream, carry: Carry, energies: Array) -> Carry:
+        """The estimator's periodic work on data that stream, whose energies were summed."""
+        return programs.call(Program._refresh, self, stream, carry, energies, donated=(2,))
 
-    @functools.cached_property
-    def add_pieces(self) -> Callable[..., Any]:
-        """`add_pieces(stream, count, carry, sums)`: sums of energies after pieces of the data were added."""
-        return jax.jit(lambda stream, count, carry, sums: add_pieces(self.parts, stream, count, carry.state, sums))
+    def add_pieces(self, stream: Stream, count: int, carry: Carry, sums: Any) -> Any:
+        """Sums of energies after pieces of the data were added."""
+        return programs.call(Program._add_pieces, self, stream, jnp.asarray(count, jnp.int32), carry, sums)
 
-    def _advance(self, seed_key, feed, carry, records, times, target, first, last):
-        keys = open_streams(seed_key, self.num_runs, self.num_chains)
+    @property
+    def lanes(self) -> tuple[int, ...]:
+        """(P,) or (R, P)."""
+        return (self.num_chains,) if self.num_runs is None else (self.num_runs, self.num_chains)
 
-        stretch = self._segment if self.chunk == 1 else self._chunk
+    def over_runs(
+        self, function: Callable[..., Any], *arguments: Any, mode: str | None = None, out_axes: int = 0
+    ) -> Any:
+        """`function(parts, ...)` for every run, along the leading axis of the arguments."""
+        if self.num_runs is None:
+            return function(self.parts, *arguments)
+        potential, own = self.parts.potential, self.parts.replaced(potential=None)
+
+        def one(settings, *given):
+            parts = own if settings is None else settings
+            return function(parts.replaced(potential=potential), *given)
+
+        settings = own if self.is_swept else None
+        if out_axes:
+            return jax.vmap(one, out_axes=out_axes)(settings, *arguments)
+        return over_chains(mode or self.parts.chain_mode, one, settings, *arguments)
+
+    def iterate(self, keys: Keys, stream: Any, state: State, drawn: Any, iteration: Array) -> tuple[State, Array]:
+        """One iteration of every run."""
+        held = (stream.examples, stream.weights) if isinstance(stream, Stream) else None
+
+        def one(parts, keys, state, drawn, held):
+            own = None if held is None else stream._replace(examples=held[0], weights=held[1])
+            batches = draw_batches(parts, keys, iteration, own)
+            return iterate(parts, state, drawn._replace(batches=batches), iteration)
+
+        return self.over_runs(one, keys, state, drawn, held)
+
+    def work_inside(self, keys: Keys, state: State, iteration: Array) -> State:
+        """Every run after the periodic work that is due before an iteration."""
+        return self.over_runs(lambda parts, keys, state: work_inside(parts, keys, state, iteration), keys, state)
+
+    def draw_noise(self, keys: Keys, iterations: Array, position: Any) -> Any:
+        """All random inputs of L iterations but the batches: leaves (L, *lanes, ...)."""
+        return self.over_runs(lambda parts, *g: draw_noise(parts, g[0], iterations, g[1]), keys, position, out_axes=1)
+
+    def log_weights(self, state: State) -> Array:
+        """Log weights of the positions that the couplings have just seen."""
+
+        def one(parts, coupling):
+            return parts.coupling.log_weights(coupling)
+
+        return self.over_runs(one, state.coupling).astype(self.energy_dtype)
+
+    def observe(self, state: State) -> Observed:
+        """What the couplings want recorded; one without state has nothing to map over."""
+        if not jax.tree.leaves(state.coupling):
+            return self.parts.coupling.observe(state.coupling)
+        return self.over_runs(lambda parts, coupling: parts.coupling.observe(coupling), state.coupling)
+
+    def keep(self, position: Any, model_state: Any, recorded: Array | None) -> tuple[Any, Any]:
+        """What a record holds of positions (*lanes, ...)."""
+        position, model_state = choose_chains((position, model_state), recorded)
+        collect = self.collect
+        for _ in self.lanes:
+            collect = jax.vmap(collect)
+        return collect(position), model_state
+
+    def row_like(self, state: State) -> Trace:
+        """The shapes of a row of the trace."""
+        energy = jax.ShapeDtypeStruct(self.lanes, self.energy_dtype)
+        log_weight = energy if self.weighs_all else None
+        observed = jax.eval_shape(self.observe, state)
+        return Trace(state.position, state.model_state, energy, log_weight, observed)  # pyright: ignore[reportArgumentType]
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether draws carry weights."""
+        return self.parts.coupling.log_weights is not None
+
+    def _init(self, position: Any) -> tuple[Carry, Records]:
+        state = self.over_runs(init_state, position, mode="vmap")
+        carry = Carry(state, init_milestones(self.lanes, self.energy_dtype, position, self.tracks_best))
+        # A weakly typed leaf would be another program's argument.
+        return jax.tree.map(lambda leaf: lax.convert_element_type(leaf, leaf.dtype), carry), self.empty_records(state)
+
+    def empty_records(self, state: State) -> Records:
+        """Buffers for `advance`."""
+
+        def example(state):
+            observed = self.observe(state)
+            energies = jnp.zeros(self.lanes, self.energy_dtype)
+            kept = self.keep(state.position, state.model_state, observed.recorded)
+            energies = choose_chains(energies, observed.recorded)
+            return Records(*kept, energies, energies if self.is_weighted else None, observed.values)
+
+        return zeros(jax.eval_shape(example, state), self.max_records + self.max_records_per_chunk)
+
+    def _open(self, seeds: Seeds) -> Keys:
+        keys = open_streams(seeds, self.num_chains)
+        return jax.tree.map(lambda leaf: leaf[0], keys) if self.num_runs is None else keys
+
+    def _advance(self, seeds, stream, carry, records, block):
+        keys = self._open(seeds)
+        several = segment if self.chunk == 1 else chunk
 
         def go(loop):
-            start, carry, records, slot = loop
-            stop, carry, records, count = stretch(keys, feed, carry, records, times, slot, target, start, last)
-            return stop, carry, records, slot + count
+            start, carry, records, place = loop
+            stop, carry, records, count = several(self, keys, stream, carry, Buffers(records, place), block, start)
+            return stop, carry, records, place + count
 
-        first, last = (jnp.asarray(bound, jnp.int32) for bound in (first, last))
-        begin = (first, carry, records, jnp.zeros((), jnp.int32))
-        _, carry, records, count = lax.while_loop(lambda loop: loop[0] < last, go, begin)
+        begin = (block.first, carry, records, jnp.zeros((), jnp.int32))
+        _, carry, records, count = lax.while_loop(lambda loop: loop[0] < block.last, go, begin)
         return carry, records, count
 
-    def _chunk(self, keys, feed, carry, records, times, slot, target, start, last):
-        """Small positions: up to L iterations with noise drawn at once, and a trace from which everything is read after."""
-        book = carry.book
-        stop = jnp.minimum(start + self.chunk, last)
-        upcoming = lax.dynamic_slice(times, (slot,), (self.rows,))
-        offsets = upcoming - start
-        iterations = start + jnp.arange(self.chunk, dtype=jnp.int32)
-        draws = draw_noise(self.parts, keys, iterations, carry.state.position)
-        example = row_like(records, self.num_chains, self.parts.kernel.is_stack)
-        example = example._replace(position=carry.state.position, model_state=carry.state.model_state)
-        is_weighted = self.parts.coupling.is_weighted
+    def _statistics(self, carry: Carry) -> dict[str, Any]:
+        state = carry.state
+        told = {}
+        if jax.tree.leaves(state.coupling):
+            told = self.over_runs(lambda parts, s: parts.coupling.statistics(s), state.coupling, mode="vmap")
+        of_chain = lambda parts, kernel: jax.vmap(parts.kernel.statistics)(kernel)  # noqa: E731
+        moved = self.over_runs(of_chain, state.kernel, mode="vmap")
+        return {**carry.milestones._asdict(), **moved, **told}
 
-        def several(loop):
-            """Iterations up to the end of a group of G, one that is to be weighed, or the next upkeep of the coupling.
+    def _couple(self, seeds, stream, carry, iteration):
+        held = (stream.examples, stream.weights)
 
-            They touch only slices of noise and trace; that of the trace is a buffer that every group uses again. Only the last
-            one may need a weight, which is found after it, so that the loop has no branch in it.
-            """
-            place, state, trace, weights, piece = loop
-            base = place // self.group * self.group
-            noise = slices(draws, base, self.group)
-            state = self._keep_up(state, start + place)
+        def one(parts, keys, state, held):
+            own = stream._replace(examples=held[0], weights=held[1])
+            for work in outside(parts)[0]:
+                state = state._replace(coupling=couple(parts, work, keys, state, iteration, own))
+            return state
 
-            def step(offset, loop):
-                state, piece = loop
-                drawn = jax.tree.map(lambda leaf: lax.dynamic_index_in_dim(leaf, offset, 0, keepdims=False), noise)
-                after, seen = self._iterate(keys, feed, state, drawn, start + base + offset)
-                return after, write_rows(piece, rows(self._seen(state, seen)), offset)
+        return carry._replace(state=self.over_runs(one, self._open(seeds), carry.state, held))
 
-            end = jnp.minimum(base + self.group, stop - start)
-            end = jnp.minimum(end, next_upkeep(self.parts, start + place) - start)
-            if is_weighted:
-                end = jnp.minimum(end, jnp.min(jnp.where(offsets >= place, offsets, self.chunk)) + 1)
-            state, piece = lax.fori_loop(place - base, end - base, step, (state, piece))
-            trace = write_rows(trace, piece, base)
-            if is_weighted:
-                weights = write_rows(weights, rows(self._weigh(state, jnp.any(offsets == end - 1))), end - 1)
-            return end, state, trace, weights, piece
+    def _refresh(self, stream, carry, energies):
+        def one(parts, state, energies):
+            for work in outside(parts)[1]:
+                state = state._replace(estimator=refresh(parts, work, state, stream, energies))
+            return state
 
-        weights = jnp.zeros((self.chunk, *example.energy.shape), example.energy.dtype) if is_weighted else None
-        buffers = zeros(example, self.chunk), weights, zeros(example, self.group)
-        begin = (jnp.zeros((), jnp.int32), self._bare(carry.state), *buffers)
-        _, state, trace, weights, _ = lax.while_loop(lambda loop: loop[0] < stop - start, several, begin)
-        book = keep_book(book, trace.energy, trace.position, start, stop - start, target)
-        chosen, weights = jax.tree.map(lambda leaf: leaf[jnp.minimum(offsets, self.chunk - 1)], (trace, weights))
-        kept = jax.vmap(self._keep)(chosen.position, chosen.model_state, chosen.observed)
-        records = Records(*write_rows(tuple(records), (*kept, *self._keep_small(chosen, weights)), slot))
-        return stop, Carry(self._dressed(state), book), records, jnp.sum(upcoming < stop, dtype=jnp.int32)
+        return carry._replace(state=self.over_runs(one, carry.state, energies))
 
-    def _segment(self, keys, feed, carry, records, times, slot, target, start, last):
-        """Large positions: the iterations up to the next record, with no copy or write of a position in any of them."""
-        start_state, book = carry
-        upcoming = lax.dynamic_slice(times, (slot,), (2,))
-        is_due = upcoming[0] == start
-        stop = jnp.minimum(jnp.where(is_due, upcoming[1], upcoming[0]), last)
-        kept = self._keep(start_state.position, start_state.model_state, self._observed(self._bare(start_state)))
-        draws, model_state = write_if((records.draws, records.model_state), kept, slot, is_due)
-
-        def drawn_at(iteration):
-            noise = draw_noise(self.parts, keys, iteration[None], start_state.position)
-            return jax.tree.map(lambda leaf: leaf[0], noise)
-
-        def body(iteration, loop):
-            state, book, row = loop
-            state = self._keep_up(state, iteration)
-            after, seen = self._iterate(keys, feed, state, drawn_at(iteration), iteration)
-            new = self._seen(state, seen)
-            weights = self._weigh(after, is_due & (iteration == start)) if is_weighted else None
-            book = keep_book(book, new.energy[None], rows(self._dressed(state.position)), iteration, 1, target)
-            kept = jax.tree.map(lambda n, old: jnp.where(iteration == start, n, old), (new, weights), row)
-            return after, book, kept
-
-        example = row_like(records, self.num_chains, self.parts.kernel.is_stack)
-        is_weighted = self.parts.coupling.is_weighted
-        nothing = jax.tree.map(
-            lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), (example, example.energy if is_weighted else None)
-        )
-        state, book, row = lax.fori_loop(start, stop, body, (self._bare(start_state), book, nothing))
-        small = write_if(records[2:], self._keep_small(*row), slot, is_due)
-        carry = Carry(self._dressed(state), book)
-        return stop, carry, Records(draws, model_state, *small), is_due.astype(jnp.int32)
-
-    def _bare(self, tree: Any) -> Any:
-        """Leaves (R, ...) as the loops hold them: a single run without its axis.
-
-        A batched slice would be a gather, and a batched update a scatter, which XLA makes loops of; and dropping the axis in every
-        iteration would copy what is updated in place.
-        """
-        return jax.tree.map(lambda leaf: leaf[0], tree) if self.num_runs == 1 else tree
-
-    def _dressed(self, tree: Any) -> Any:
-        """The inverse of `_bare`."""
-        return rows(tree) if self.num_runs == 1 else tree
-
-    def _over_runs(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """`function` for every run, of and to bare leaves."""
-        if self.num_runs == 1:
-            return function(*arguments)
-        return over_chains(self.parts.chain_mode, function, *arguments)
-
-    def _iterate(self, keys, feed, state, drawn, iteration) -> tuple[State, Observation]:
-        batches = draw_batches(self.parts, keys, iteration, feed)
-
-        def one(state, drawn, batches):
-            noise, probe, noises, coupling = drawn
-            return iterate(self.parts, state, Inputs(noise, probe, noises, batches, coupling), iteration)
-
-        return self._over_runs(one, state, self._bare(drawn), self._bare(batches))
-
-    def _keep_up(self, state: State, iteration: Array) -> State:
-        return keep_up(self.parts, state, iteration, functools.partial(self._over_runs, self.parts.coupling.upkeep))
-
-    def _weigh(self, state: State, is_due: Array) -> Array:
-        """Log weights of the positions that were just seen, (R, P); zero where they are not due."""
-        shape = (self.num_runs, self.num_chains)
-        dtype = jnp.result_type(*jax.tree.leaves(state.position))
-        weigh = self.parts.coupling.log_weights
-        found = lambda: self._dressed(self._over_runs(weigh, state.coupling)).astype(dtype)  # noqa: E731
-        return lax.cond(is_due, found, lambda: jnp.zeros(shape, dtype))
-
-    def _seen(self, state: State, seen: Observation) -> Trace:
-        """One row of the trace: what belongs to the positions before the move, and nothing that is known without it."""
-        position, model_state = (None, None) if self.chunk == 1 else (state.position, state.model_state)
-        energies = seen.energies if self.parts.kernel.is_stack else None
-        seen_here = Trace(position, model_state, seen.energy, energies, {})
-        return self._dressed(seen_here)._replace(observed=self._observed(state))
-
-    def _observed(self, state: State) -> dict[str, Array]:
-        """What the coupling of every run has to tell; one without state has nothing to map over."""
-        coupling = self.parts.coupling
-        has_state = jax.tree.leaves(state.coupling)
-        return self._dressed(self._over_runs(coupling.observe, state.coupling)) if has_state else {}
-
-    def _keep(self, position: Any, model_state: Any, observed: dict[str, Array]) -> tuple[Any, Any]:
-        """What a record holds of positions (R, P, ...): leaves (R, Q, ...)."""
-        recorded = self.parts.coupling.recorded(observed)
-        position, model_state = choose_chains((position, model_state), recorded)
-        return jax.vmap(jax.vmap(self.collect))(position), model_state
-
-    def _keep_small(self, seen: Trace, log_weights: Any) -> tuple[Array, Any, dict[str, Array]]:
-        """Energies, log weights and observations of a record, or of many."""
-        energies = seen.energies if self.parts.kernel.is_stack else seen.energy
-        recorded = self.parts.coupling.recorded(seen.observed)
-        return *choose_chains((energies, log_weights), recorded), seen.observed
-
-    def _example_record(self, seed_key, feed, carry) -> Records:
-        keys, state = open_streams(seed_key, self.num_runs, self.num_chains), carry.state
-        draws = draw_noise(self.parts, keys, jnp.zeros(1, jnp.int32), state.position)
-        drawn, bare = jax.tree.map(lambda leaf: leaf[0], draws), self._bare(state)
-        _, seen = self._iterate(keys, feed, bare, drawn, jnp.zeros((), jnp.int32))
-        seen = self._seen(bare, seen)
-        kept, model_state = self._keep(state.position, state.model_state, seen.observed)
-        log_weights = seen.energy if self.parts.coupling.is_weighted else None
-        return Records(kept, model_state, *self._keep_small(seen, log_weights))
+    def _add_pieces(self, stream, count, carry, sums):
+        return self.over_runs(lambda parts, *g: add_pieces(parts, stream, count, *g), carry.state, sums)

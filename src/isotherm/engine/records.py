@@ -1,7 +1,8 @@
-"""What is kept of the iterations: records for the run, and the bookkeeping that sees every iteration.
+"""What is kept of the iterations: records for the run, and milestones that see every iteration.
 
 Inside a chunk of iterations, positions and energies go into a trace; best energies, first hits, divergences and records are
-read from it once per chunk, vectorised, rather than with many small operations in every iteration.
+read from it once per chunk, vectorized, rather than with many small operations in every iteration. In what follows, "lanes" are
+(P,) chains, or (R, P) runs and chains.
 """
 
 from typing import Any, NamedTuple
@@ -10,27 +11,29 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
+from isotherm.coupling import Observed
+
 
 class Trace(NamedTuple):
-    """What a chunk of L iterations saw; leaves have shape (L, R, P, ...). What need not be written is None.
+    """What a chunk of L iterations saw; leaves have shape (L, *lanes, ...). What need not be written is None.
 
     Attributes:
         position: None in chunks of one, where it is written from the state.
         model_state: likewise.
         energy: of each chain.
-        energies: of each particle, in stacks.
-        observed: what the coupling wants recorded, (L, R, ...).
+        log_weight: of each chain; None where draws are not weighted, or only those that are recorded.
+        observed: what the coupling wants recorded.
     """
 
     position: Any
     model_state: Any
     energy: Array
-    energies: Any
-    observed: dict[str, Array]
+    log_weight: Any
+    observed: Observed
 
 
 class Records(NamedTuple):
-    """Records; leaves have shape (slots, R, Q, ...), those of `observed` (slots, R, ...). No log weights where all are zero."""
+    """Records; leaves have shape (max_records, *lanes, ...). No log weights where all are zero."""
 
     draws: Any
     model_state: Any
@@ -39,8 +42,8 @@ class Records(NamedTuple):
     observed: dict[str, Array]
 
 
-class Book(NamedTuple):
-    """What is known from every iteration, thinning or not. Shapes (R, P); -1 stands for never.
+class Milestones(NamedTuple):
+    """What is known from every iteration, thinning or not. Shapes are lanes; -1 stands for never.
 
     Attributes:
         best_energy: the lowest energy seen.
@@ -57,59 +60,56 @@ class Book(NamedTuple):
     diverged_at: Array
 
 
-def row_like(records: Records, num_chains: int, is_stack: bool) -> Trace:
-    """The shapes of a row of the trace, without positions: known from those of records, with no iteration traced for them."""
-    num_runs, particles = records.energies.shape[1], records.energies.shape[3:]
-    energy: Any = jax.ShapeDtypeStruct((num_runs, num_chains), records.energies.dtype)
-    energies = jax.ShapeDtypeStruct((num_runs, num_chains, *particles), energy.dtype) if is_stack else None
-    observed = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), records.observed)
-    return Trace(None, None, energy, energies, observed)
+def init_milestones(lanes: tuple[int, ...], dtype: Any, position: Any, tracks_best: bool) -> Milestones:
+    """Before the first iteration."""
+    never = jnp.full(lanes, -1, jnp.int32)
+    return Milestones(jnp.full(lanes, jnp.inf, dtype), never, position if tracks_best else (), never, never)
 
 
-def init_book(energy_like: Any, position: Any, tracks_best: bool) -> Book:
-    """A book with nothing in it; `energy_like` has shape (R, P)."""
-    never = jnp.full(energy_like.shape, -1, jnp.int32)
-    best = position if tracks_best else ()
-    return Book(jnp.full(energy_like.shape, jnp.inf, energy_like.dtype), never, best, never, never)
-
-
-def keep_book(book: Book, energy: Array, position: Any, first: Array, count: Array | int, target: Array) -> Book:
-    """The book after a chunk with energies (L, R, P), of which the first `count` belong to the iterations from `first` on."""
-    is_valid = (jnp.arange(energy.shape[0]) < count)[:, None, None]
+def pass_milestones(
+    known: Milestones, energy: Array, position: Any, first: Array, count: Array | int, target: Array
+) -> Milestones:
+    """After a chunk with energies (L, *lanes), of which the first `count` belong to the iterations from `first` on."""
+    lanes = energy.ndim - 1
+    is_valid = (jnp.arange(energy.shape[0]) < count).reshape(-1, *(1,) * lanes)
     is_finite = jnp.isfinite(energy)
     considered = jnp.where(is_valid & is_finite, energy, jnp.inf)
     where = jnp.argmin(considered, axis=0).astype(jnp.int32)
     lowest = jnp.min(considered, axis=0)
-    is_better = lowest < book.best_energy
+    is_better = lowest < known.best_energy
 
     def best(kept, trace):
-        index = where.reshape(1, *where.shape, *(1,) * (trace.ndim - 3))
+        index = where.reshape(1, *where.shape, *(1,) * (trace.ndim - 1 - lanes))
         chosen = jnp.take_along_axis(trace, index, axis=0)[0]
-        return jnp.where(is_better.reshape(is_better.shape + (1,) * (kept.ndim - 2)), chosen, kept)
+        return jnp.where(is_better.reshape(is_better.shape + (1,) * (kept.ndim - lanes)), chosen, kept)
 
-    has_position = len(jax.tree.leaves(book.best_position)) > 0
-    return Book(
-        jnp.where(is_better, lowest, book.best_energy),
-        jnp.where(is_better, first + where, book.best_iteration),
-        jax.tree.map(best, book.best_position, position) if has_position else book.best_position,
-        _first(book.first_hit, considered <= target, first),
-        _first(book.diverged_at, is_valid & ~is_finite, first),
+    has_position = len(jax.tree.leaves(known.best_position)) > 0
+    return Milestones(
+        jnp.where(is_better, lowest, known.best_energy),
+        jnp.where(is_better, first + where, known.best_iteration),
+        jax.tree.map(best, known.best_position, position) if has_position else known.best_position,
+        _first(known.first_hit, considered <= target, first),
+        _first(known.diverged_at, is_valid & ~is_finite, first),
     )
 
 
-def write_rows(buffer: Any, rows: Any, slot: Array) -> Any:
-    """`buffer` with `rows` at `slot`, in place. Rows past the last record are overwritten by later ones."""
-    return jax.tree.map(lambda b, r: lax.dynamic_update_slice_in_dim(b, r.astype(b.dtype), slot, 0), buffer, rows)
+def _first(known: Array, happened: Array, first: Array) -> Array:
+    index = jnp.argmax(happened, axis=0).astype(jnp.int32)
+    return jnp.where((known < 0) & jnp.any(happened, axis=0), first + index, known)
 
 
-def write_if(buffer: Any, row: Any, slot: Array, is_due: Array) -> Any:
-    """`buffer` with `row` at `slot` where `is_due`. A loop of no or one turn: it never copies the buffer, as `cond` may."""
-    rows = jax.tree.map(lambda leaf: leaf[None], row)
-    return lax.fori_loop(0, is_due.astype(jnp.int32), lambda _, kept: write_rows(kept, rows, slot), buffer)
+def write_rows(buffer: Any, rows: Any, start: Array) -> Any:
+    """`buffer` with `rows` from `start` on, in place. Rows past the last record are overwritten by later ones."""
+    return jax.tree.map(lambda b, r: lax.dynamic_update_slice_in_dim(b, r.astype(b.dtype), start, 0), buffer, rows)
+
+
+def write_if(buffer: Any, row: Any, place: Array, is_due: Array) -> Any:
+    """`buffer` with `row` at `place` where `is_due`. A loop of no or one turn: it never copies the buffer, as `cond` may."""
+    return lax.fori_loop(0, is_due.astype(jnp.int32), lambda _, kept: write_rows(kept, one_row(row), place), buffer)
 
 
 def choose_chains(tree: Any, recorded: Array | None) -> Any:
-    """Leaves (..., R, P, *rest) restricted to the chains `recorded` of shape (..., R, Q); all of them where it is None."""
+    """Leaves (..., P, *rest) restricted to the chains `recorded` of shape (..., Q); all of them where it is None."""
     if recorded is None:
         return tree
 
@@ -118,11 +118,6 @@ def choose_chains(tree: Any, recorded: Array | None) -> Any:
         return jnp.take_along_axis(leaf, index, axis=recorded.ndim - 1)
 
     return jax.tree.map(choose, tree)
-
-
-def _first(known: Array, happened: Array, first: Array) -> Array:
-    index = jnp.argmax(happened, axis=0).astype(jnp.int32)
-    return jnp.where((known < 0) & jnp.any(happened, axis=0), first + index, known)
 
 
 def zeros(example: Any, length: int) -> Any:
@@ -135,6 +130,11 @@ def slices(buffer: Any, begin: Any, length: int) -> Any:
     return jax.tree.map(lambda leaf: lax.dynamic_slice_in_dim(leaf, begin, length, 0), buffer)
 
 
-def rows(tree: Any) -> Any:
-    """One row: leaves with a leading axis of one."""
+def row_at(buffer: Any, place: Array) -> Any:
+    """The row of `buffer` at `place`."""
+    return jax.tree.map(lambda leaf: lax.dynamic_index_in_dim(leaf, place, 0, keepdims=False), buffer)
+
+
+def one_row(tree: Any) -> Any:
+    """Leaves with a leading axis of one."""
     return jax.tree.map(lambda leaf: leaf[None], tree)

@@ -6,11 +6,11 @@ from jax import Array
 
 
 class Stream(NamedTuple):
-    """Batches of the iterations first, ..., first + L - 1.
+    """Batches of the iterations first, ..., first + L - 1. For one run without the axis R.
 
     Attributes:
         first: the first of them.
-        examples: leaves (L, B, R, n, ...), or (L, B, R, P, n, ...) where chains have batches of their own.
+        examples: leaves (R, L, B, n, ...), or (R, L, B, P, n, ...) where chains have batches of their own.
         weights: of the examples, likewise.
         num_data: N.
     """

@@ -1,7 +1,7 @@
 """Where energies and gradients come from."""
 
 from isotherm.estimators.control_variate import ControlVariate
-from isotherm.estimators.estimator import Estimate, Estimator
+from isotherm.estimators.estimator import EnergyAndGradient, Estimator
 from isotherm.estimators.plain import Plain
 
-__all__ = ["ControlVariate", "Estimate", "Estimator", "Plain"]
+__all__ = ["ControlVariate", "EnergyAndGradient", "Estimator", "Plain"]

@@ -1,16 +1,17 @@
 """Energies with a control variate: far less noise at the cost of one more forward pass, and of a full pass now and then."""
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from isotherm.estimators.estimator import Estimate, Estimator
+from isotherm.estimators.estimator import EnergyAndGradient, Estimator, Refreshed
 from isotherm.estimators.plain import Plain
 from isotherm.foundation.errors import check_integer, check_real, refuse
+from isotherm.foundation.parts import Static
+from isotherm.foundation.periodic import Periodic
 from isotherm.potentials.potential import Potential
 
 
@@ -45,10 +46,10 @@ class ControlVariate(Estimator):
     Differs from the thesis: it measures the coefficient when anchor and position are equal, where it is always -1.
     """
 
-    refresh_every: int = 100  # pyright: ignore[reportIncompatibleVariableOverride]
-    is_adaptive: bool = False
+    refresh_every: Static[int] = 100
+    is_adaptive: Static[bool] = False
     smoothing: float = 0.3
-    num_regressed: int = 20  # pyright: ignore[reportIncompatibleVariableOverride]
+    num_regressed: Static[int] = 20
 
     def __post_init__(self):
         check_integer("refresh_every", self.refresh_every, 1, "Give the iterations between two full passes.")
@@ -74,10 +75,10 @@ class ControlVariate(Estimator):
         batches: tuple[Any, ...],
         noises: tuple[Any, ...],
         probe: Any = None,
-    ) -> tuple[Anchor, Estimate]:
+    ) -> tuple[Anchor, EnergyAndGradient]:
         _, found = Plain().evaluate(potential, (), position, model_state, batches, noises, probe)
         correction = self._correction(potential, state, batches[0], noises[0])
-        return state, found._replace(energy=found.energy + correction, energies=found.energies + correction)
+        return state, found._replace(energy=found.energy + correction)
 
     def measure(
         self, potential: Potential, state: Anchor, position: Any, model_state: Any, batch: Any, noise: Any
@@ -85,37 +86,28 @@ class ControlVariate(Estimator):
         found = potential.evaluate(position, batch, noise, model_state)
         return found.energy + self._correction(potential, state, batch, noise), found.prior_energy
 
-    def refresh(
-        self,
-        potential: Potential,
-        state: Anchor,
-        position: Any,
-        model_state: Any,
-        full_energy: Array,
-        batch_of: Callable[[Array], Any],
-    ) -> Anchor:
+    def periodic(self) -> tuple[Periodic, ...]:
+        return (Periodic(self.refresh_every, self._refresh),)
+
+    def _refresh(self, potential: Potential, state: Anchor, seen: Refreshed) -> Anchor:
         coefficient = state.coefficient
         if self.is_adaptive:
-            found = self._regress(potential, state, position, model_state, batch_of)
-            coefficient = (1.0 - self.smoothing) * coefficient + self.smoothing * found
-        return Anchor(position, model_state, full_energy.astype(coefficient.dtype), coefficient)
+            found = self._regress(potential, state, seen)
+            coefficient = ((1.0 - self.smoothing) * coefficient + self.smoothing * found).astype(coefficient.dtype)
+        return Anchor(seen.position, seen.model_state, seen.full_energy.astype(coefficient.dtype), coefficient)
 
     def _correction(self, potential: Potential, state: Anchor, batch: Any, noise: Any) -> Array:
         at_anchor = lax.stop_gradient(potential.evaluate(state.position, batch, noise, state.model_state).energy)
         return state.coefficient * (at_anchor - state.full_energy)
 
-    def _regress(
-        self, potential: Potential, state: Anchor, position: Any, model_state: Any, batch_of: Callable[[Array], Any]
-    ) -> Array:
+    def _regress(self, potential: Potential, state: Anchor, seen: Refreshed) -> Array:
         """The coefficient by regression over batches; the old one where the anchor is still the position."""
 
         def energies(place):
-            batch = batch_of(place)
-            noise = jax.tree.map(
-                lambda leaf: leaf[0],
-                potential.draw(jnp.zeros(2, jnp.uint32), jnp.zeros(2, jnp.uint32), place[None], position),
-            )
-            now = potential.evaluate(position, batch, noise, model_state).energy
+            batch, words = seen.batch(place), jnp.zeros(2, jnp.uint32)
+            drawn = potential.draw(words, words, place[None], seen.position)
+            noise = jax.tree.map(lambda leaf: leaf[0], drawn)
+            now = potential.evaluate(seen.position, batch, noise, seen.model_state).energy
             return now, potential.evaluate(state.position, batch, noise, state.model_state).energy
 
         now, then = lax.map(energies, jnp.arange(self.num_regressed))

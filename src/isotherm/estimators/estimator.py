@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 from jax import Array
 
+from isotherm.foundation.parts import Part
+from isotherm.foundation.periodic import Periodic
 from isotherm.potentials.potential import Potential
 
 
@@ -19,13 +21,12 @@ class Curvature(NamedTuple):
     product: Any
 
 
-class Estimate(NamedTuple):
+class EnergyAndGradient(NamedTuple):
     """What one pass at one position gives.
 
     Attributes:
         energy: the energy that couplings read and the run records.
         prior_energy: its part that belongs to the prior.
-        energies: the energy of each point of the position.
         gradient: the gradient that the kernel follows.
         curvature: a Hessian product along the probe, where the kernel asked for it.
         model_state: the model state after the pass.
@@ -33,24 +34,19 @@ class Estimate(NamedTuple):
 
     energy: Array
     prior_energy: Array
-    energies: Array
     gradient: Any
     curvature: Curvature | None
     model_state: Any
 
 
-class Estimator:
+class Estimator(Part):
     """Base of all estimators; its defaults are those of one without state.
 
     Attributes:
         num_batches: how many independent batches an iteration needs.
-        refresh_every: iterations between two calls of `refresh`; None never. Iteration 0 is one of the multiples.
-        num_regressed: batches that `refresh` may look at.
     """
 
     num_batches: int = 1
-    refresh_every: int | None = None
-    num_regressed: int = 0
 
     def check(self, potential: Potential) -> None:
         """Refuse, before any work, a potential that this estimator cannot use."""
@@ -68,7 +64,7 @@ class Estimator:
         batches: tuple[Any, ...],
         noises: tuple[Any, ...],
         probe: Any = None,
-    ) -> tuple[Any, Estimate]:
+    ) -> tuple[Any, EnergyAndGradient]:
         """Energy and gradient of one chain, and the estimator's next state."""
         raise TypeError(f"{type(self).__name__} must define `evaluate`.")
 
@@ -79,14 +75,25 @@ class Estimator:
         found = potential.evaluate(position, batch, noise, model_state)
         return found.energy, found.prior_energy
 
-    def refresh(
-        self,
-        potential: Potential,
-        state: Any,
-        position: Any,
-        model_state: Any,
-        full_energy: Array,
-        batch_of: Callable[[Array], Any],
-    ) -> Any:
-        """The state after periodic work, given the energy on all data, and batches by their number below `num_regressed`."""
-        return state
+    def periodic(self) -> tuple[Periodic, ...]:
+        """Work at multiples of the iteration. `apply` is given (potential, state, `Refreshed`) of one chain, and gives its state.
+
+        It comes after the measurements of the coupling, which see the estimator at its greatest age.
+        """
+        return ()
+
+
+class Refreshed(NamedTuple):
+    """What periodic work of an estimator sees of a chain.
+
+    Attributes:
+        position: of the chain.
+        model_state: of the chain.
+        full_energy: at the position, on all data.
+        batch: maps a number below `num_regressed` of the estimator to a batch, the same for all chains and times.
+    """
+
+    position: Any
+    model_state: Any
+    full_energy: Array
+    batch: Callable[[Array], Any]

@@ -5,8 +5,9 @@ from typing import Any
 
 import jax
 
-from isotherm.estimators.estimator import Curvature, Estimate, Estimator
+from isotherm.estimators.estimator import Curvature, EnergyAndGradient, Estimator
 from isotherm.foundation.errors import check_choice
+from isotherm.foundation.parts import Static
 from isotherm.potentials.potential import Potential
 
 
@@ -21,10 +22,10 @@ class Plain(Estimator):
         energy_batch: "shared" takes the energy from the gradient's batch; "fresh" from a batch of its own, at the cost of one
             more forward pass, and has no such bias.
 
-    Differs from the thesis: Nothing; the author's code shares the batch.
+    The author's code shares the batch.
     """
 
-    energy_batch: str = "shared"
+    energy_batch: Static[str] = "shared"
 
     def __post_init__(self):
         check_choice("energy_batch", self.energy_batch, ("shared", "fresh"))
@@ -42,7 +43,7 @@ class Plain(Estimator):
         batches: tuple[Any, ...],
         noises: tuple[Any, ...],
         probe: Any = None,
-    ) -> tuple[Any, Estimate]:
+    ) -> tuple[Any, EnergyAndGradient]:
         def energy(x):
             found = potential.evaluate(x, batches[0], noises[0], model_state)
             return found.energy, found
@@ -56,4 +57,4 @@ class Plain(Estimator):
         read = found
         if self.energy_batch == "fresh":
             read = potential.evaluate(position, batches[1], noises[1], model_state)
-        return state, Estimate(read.energy, read.prior_energy, read.energies, gradient, curvature, found.model_state)
+        return state, EnergyAndGradient(read.energy, read.prior_energy, gradient, curvature, found.model_state)

@@ -6,11 +6,12 @@ import jax.numpy as jnp
 from jax import Array
 
 from isotherm.foundation.errors import check_choice, check_real
+from isotherm.foundation.parts import Part, Static
 from isotherm.foundation.schedules import Schedule, as_schedule, check_schedule
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class EquiAcceptance:
+class EquiAcceptance(Part):
     r"""Moves the inner rungs so that the acceptance of every pair goes to S; the ends stay.
 
         d_i = z_i - z_{i-1},   a_i = max(0, d_i) exp{ g_k (A_i - S) }
@@ -31,7 +32,7 @@ class EquiAcceptance:
 
     target: float
     gain: Schedule
-    of: str = "step_size"
+    of: Static[str] = "step_size"
 
     def __post_init__(self):
         check_real("target", self.target, "Give an acceptance rate.", above=0.0, below=1.0)

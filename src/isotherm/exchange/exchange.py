@@ -1,13 +1,14 @@
 """Replica exchange as a coupling: rungs move between replicas, states stay."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from isotherm.coupling import Coupling, Readings
+from isotherm.coupling import Coupling, CouplingInputs, Needs, Observed
 from isotherm.exchange.adaptation import EquiAcceptance
 from isotherm.exchange.ladder import Ladder
 from isotherm.exchange.round_trips import RoundTrips, count_round_trips, init_round_trips
@@ -15,6 +16,8 @@ from isotherm.exchange.rules import Corrected, Rule
 from isotherm.exchange.schemes import DeterministicEvenOdd, Scheme
 from isotherm.exchange.swaps import Swaps, swap_at_once, swap_in_turn
 from isotherm.foundation.errors import check_integer, check_real, refuse
+from isotherm.foundation.parts import Static
+from isotherm.foundation.periodic import ONCE, Periodic
 from isotherm.foundation.randomness import uniforms
 from isotherm.kernels.kernel import Move
 from isotherm.potentials.potential import Potential
@@ -62,7 +65,7 @@ class Exchange(Coupling):
         scheme: which pairs may swap.
         rule: which of them do.
         adaptation: moves the inner rungs; None leaves the ladder as it is.
-        intensity: the probability that an iteration tries to swap at all.
+        intensity: the probability that an iteration tries to swap at all; None always tries.
         cooling: iterations for which a pair rests after a swap.
         fresh_energies: whether each pair gets energies of its own on further batches, at the cost of a forward pass per pair.
 
@@ -73,13 +76,14 @@ class Exchange(Coupling):
     scheme: Scheme = dataclasses.field(default_factory=DeterministicEvenOdd)
     rule: Rule = dataclasses.field(default_factory=Corrected)
     adaptation: EquiAcceptance | None = None
-    intensity: float = 1.0
-    cooling: int = 0
-    fresh_energies: bool = False
+    intensity: float | None = None
+    cooling: Static[int] = 0
+    fresh_energies: Static[bool] = False
 
     def __post_init__(self):
         self.rule.check(self.ladder)
-        check_real("intensity", self.intensity, "Give the probability of trying.", above=0.0, maximum=1.0)
+        if self.intensity is not None:
+            check_real("intensity", self.intensity, "Give the probability of trying.", above=0.0, maximum=1.0)
         check_integer("cooling", self.cooling, 0, "Give a number of iterations.")
         if self.fresh_energies and not self._reuses_energies:
             remedy = "Pairs of this scheme are disjoint, so each energy is used once as it is."
@@ -89,16 +93,8 @@ class Exchange(Coupling):
             refuse("adaptation", "used with disjoint pairs", type(self.scheme).__name__, remedy)
 
     @property
-    def measure_every(self) -> int | None:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return None if self.rule.is_naive else self.rule.measure_every
-
-    @property
-    def num_measured(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return 0 if self.rule.is_naive else self.rule.num_measured
-
-    @property
-    def num_fresh(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return len(self._pairs) if self.fresh_energies else 0
+    def needs(self) -> Needs:
+        return Needs(self.ladder.num_rungs, len(self._pairs) if self.fresh_energies else 0)
 
     @property
     def _reuses_energies(self) -> bool:
@@ -112,10 +108,6 @@ class Exchange(Coupling):
     def _pairs(self) -> np.ndarray:
         return self.scheme.pairs(self.ladder.num_rungs)
 
-    @property
-    def num_chains(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.ladder.num_rungs
-
     def check(self, potential: Potential) -> None:
         if self._reuses_energies and not potential.is_exact and not self.fresh_energies:
             remedy = (
@@ -126,7 +118,7 @@ class Exchange(Coupling):
     def init(self, num_chains: int) -> ExchangeState:
         rung = jnp.arange(num_chains, dtype=jnp.int32)
         number = len(self._pairs)
-        steps, temperatures = jnp.asarray(self.ladder.step_sizes), jnp.asarray(self.ladder.temperatures)
+        steps, temperatures = jnp.stack(self.ladder.step_sizes), jnp.stack(self.ladder.temperatures)
         coldest = jnp.where(temperatures[0] > 0, temperatures[0], 1.0)
         return ExchangeState(
             rung,
@@ -143,8 +135,8 @@ class Exchange(Coupling):
     def draw(self, key: Array, iterations: Array, num_chains: int) -> Array:
         return uniforms(key, iterations, len(self._pairs) + 2)  # The last two: whether to try, and which pairs.
 
-    def update(self, state: ExchangeState, draws: Array, readings: Readings) -> tuple[ExchangeState, Move]:
-        number, iteration = self.ladder.num_rungs, readings.iteration
+    def update(self, state: ExchangeState, draws: Array, inputs: CouplingInputs) -> tuple[ExchangeState, Move]:
+        number, iteration = self.ladder.num_rungs, inputs.iteration
         is_allowed = self.scheme.is_active(number, iteration, draws[-1])
         is_open, last_swap = state.is_open, state.last_swap
         if self._has_gates:
@@ -152,9 +144,9 @@ class Exchange(Coupling):
             is_allowed &= is_open
         if self.cooling:
             is_allowed &= iteration - last_swap > self.cooling
-        if self.intensity < 1:
+        if self.intensity is not None:
             is_allowed &= draws[-2] < self.intensity
-        replica, rung, accepted, swapped = self._swap(state, draws[: len(self._pairs)], readings, is_allowed)
+        replica, rung, accepted, swapped = self._swap(state, draws[: len(self._pairs)], inputs, is_allowed)
         step_ratios, temperature_ratios = self._adapted(state, accepted, iteration)
         moved = ExchangeState(
             rung,
@@ -167,24 +159,29 @@ class Exchange(Coupling):
             state.counts + jnp.stack([is_allowed, swapped, accepted, jnp.ones_like(accepted)]),
             count_round_trips(state.trips, rung),
         )
-        return moved, self._move(state, moved, readings)
+        return moved, self._move(state, moved, inputs)
 
-    def recorded(self, observed: dict[str, Array]) -> Array | None:
-        return jnp.argmin(observed["rung"], axis=-1)[..., None]
-
-    def observe(self, state: ExchangeState) -> dict[str, Array]:
+    def observe(self, state: ExchangeState) -> Observed:
         seen = {"rung": state.rung}
         if self.adaptation is not None:
             values = state.temperature_ratios if self.adaptation.of == "temperature" else state.step_ratios
             seen |= {"ladder": values, "num_accepted": state.counts[2]}
-        if self.adaptation is not None or self.measure_every is not None:
+        if self.adaptation is not None or not self.rule.is_naive:
             seen |= {name: jnp.atleast_1d(value) for name, value in self.rule.statistics(state.rule).items()}
-        return seen
+        return Observed(seen, state.replica[:1])
 
-    def calibrate(self, state: ExchangeState, measured: Readings) -> ExchangeState:
-        energies = measured.energies[:, state.replica]
-        cold, hot = self._pairs.T
-        return state._replace(rule=self.rule.track(state.rule, energies[:, cold], energies[:, hot]))
+    def periodic(self, is_exact: bool) -> tuple[Periodic, ...]:
+        rule = self.rule
+        if not isinstance(rule, Corrected) or rule.is_naive:
+            return ()
+
+        def measure_variance(state: ExchangeState, measure: Callable[[int], CouplingInputs]) -> ExchangeState:
+            energies = measure(rule.num_measured).energies[:, state.replica]
+            cold, hot = self._pairs.T
+            return state._replace(rule=rule.track(state.rule, energies[:, cold], energies[:, hot]))
+
+        # One measurement of exact energies says all.
+        return (Periodic(ONCE if is_exact else rule.measure_every, measure_variance),)
 
     def statistics(self, state: ExchangeState) -> dict[str, Any]:
         num_attempts, num_swaps, num_accepted, num_iterations = state.counts
@@ -200,18 +197,18 @@ class Exchange(Coupling):
             **self.rule.statistics(state.rule),
         }
 
-    def _swap(self, state: ExchangeState, uniform: Array, readings: Readings, is_allowed: Array) -> Swaps:
-        iteration, rule = readings.iteration, self.rule
-        temperatures = readings.temperature * state.temperature_ratios
-        energies = readings.energies
+    def _swap(self, state: ExchangeState, uniform: Array, inputs: CouplingInputs, is_allowed: Array) -> Swaps:
+        iteration, rule = inputs.iteration, self.rule
+        temperatures = inputs.temperature * state.temperature_ratios
+        energies = inputs.energies
         if not self.scheme.is_sequential:
             accept = lambda pairs, u: rule.accept(state.rule, pairs, u, iteration)  # noqa: E731
             is_forced = self.scheme.is_forced(self.ladder.num_rungs, iteration)
             return swap_at_once(
                 accept, state.replica, state.rung, energies, temperatures, uniform, is_allowed, is_forced
             )
-        if readings.fresh_energies is not None:
-            energies = readings.fresh_energies
+        if inputs.fresh_energies is not None:
+            energies = inputs.fresh_energies
         accept_one = lambda pair, one, u: rule.accept(rule.of_pair(state.rule, pair), one, u, iteration)  # noqa: E731
         return swap_in_turn(accept_one, self._pairs, state.replica, energies, temperatures, uniform, is_allowed)
 
@@ -222,9 +219,9 @@ class Exchange(Coupling):
             return state.step_ratios, self.adaptation.move(state.temperature_ratios, accepted, iteration)
         return self.adaptation.move(state.step_ratios, accepted, iteration), state.temperature_ratios
 
-    def _move(self, before: ExchangeState, after: ExchangeState, readings: Readings) -> Move:
-        step_size = readings.step_size * after.step_ratios[after.rung]
-        temperature = readings.temperature * after.temperature_ratios[after.rung]
+    def _move(self, before: ExchangeState, after: ExchangeState, inputs: CouplingInputs) -> Move:
+        step_size = inputs.step_size * after.step_ratios[after.rung]
+        temperature = inputs.temperature * after.temperature_ratios[after.rung]
         old = before.step_ratios[before.rung] * before.temperature_ratios[before.rung]
         new = after.step_ratios[after.rung] * after.temperature_ratios[after.rung]
         ratio = jnp.where((old > 0) & (new > 0), jnp.sqrt(new / jnp.where(old > 0, old, 1.0)), 0.0)

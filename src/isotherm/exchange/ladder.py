@@ -6,10 +6,11 @@ import itertools
 import numpy as np
 
 from isotherm.foundation.errors import check_integer, check_real, refuse
+from isotherm.foundation.parts import Part
 
 
-@dataclasses.dataclass(frozen=True)
-class Ladder:
+@dataclasses.dataclass(frozen=True, eq=False)
+class Ladder(Part):
     """Step sizes and temperatures of P rungs; rung 0 is the target.
 
     A sampler's schedules give the values of rung 0; the others keep their ratio to it.
@@ -45,7 +46,7 @@ class Ladder:
 
 def geometric_ladder(num_rungs: int, step_sizes: tuple[float, float], temperatures: tuple[float, float]) -> Ladder:
     """A ladder whose step sizes and temperatures grow by constant factors from the first end to the last."""
-    check_integer("num_replicas", num_rungs, 2, "Replica exchange needs two replicas.")
+    check_integer("num_rungs", num_rungs, 2, "Replica exchange needs two replicas.")
     for name, ends in (("step_sizes", step_sizes), ("temperatures", temperatures)):
         if len(ends) != 2:
             refuse(name, "(first, last)", repr(ends), "Give the ends; the rungs between are filled in.")

@@ -1,15 +1,16 @@
 """When two replicas swap rungs: the corrected Metropolis rule, and the deterministic rule with a buffer."""
 
 import dataclasses
+import math
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 
 from isotherm.exchange.ladder import Ladder, check_rising
 from isotherm.foundation.errors import check_integer, check_real
+from isotherm.foundation.parts import Part, Static
 from isotherm.foundation.schedules import PolynomialGain, Schedule, as_schedule, check_schedule
 
 
@@ -38,23 +39,23 @@ class CorrectedState(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Corrected:
+class Corrected(Part):
     r"""Metropolis swaps that stay right on average under noisy energies.
 
         accept with probability min(1, exp{ delta (U_1 - U_2) - delta^2 Var(U_1 - U_2) / (2 F) - c })
 
     with delta = 1/tau_1 - 1/tau_2 and rung 1 the colder. Under Gaussian noise F = 1 keeps detailed balance on average; a larger
-    F swaps more often and is biased; F = infinity is the naive rule. The variance is measured every `measure_every` iterations on
-    `num_measured` further batches, common to replicas that share their batches, and tracked with weights 1/m or a constant. No
-    swap happens before the first measurement.
+    F swaps more often and is biased; without F, which is F = infinity, the rule is the naive one. The variance is measured every
+    `measure_every` iterations on `num_measured` further batches, common to replicas that share their batches, and tracked with
+    weights 1/m or a constant. No swap happens before the first measurement. Exact energies are measured once.
 
     Attributes:
-        correction_factor: F, a number or a function of the iteration. With an annealed temperature, F_0 tau_0 / tau_k, which is
-            `schedules.Following(F_0, temperature)`, keeps delta / F constant.
+        correction_factor: F, a number or a function of the iteration; None for no correction. With an annealed temperature,
+            F_0 tau_0 / tau_k, which is `schedules.Following(F_0, temperature)`, keeps delta / F constant.
         measure_every: iterations between two measurements of the variance.
         num_measured: batches in a measurement.
         smoothing: weight of a new measurement; None is 1/m, the mean of all.
-        jump: factor on F after every accepted swap.
+        jump: factor on F after every accepted swap; None leaves F alone.
         gate_log_correction: c, which makes up for part of what a window's gate biases; see `DeterministicEvenOdd`.
 
     Reference:
@@ -63,27 +64,30 @@ class Corrected:
     Differs from the thesis: its variance-reduced algorithm inserts Var(U_1 - U_2) where half of it belongs.
     """
 
-    correction_factor: Schedule = 1.0
-    measure_every: int = 100
-    num_measured: int = 10
+    correction_factor: Schedule | None = 1.0
+    measure_every: Static[int] = 100
+    num_measured: Static[int] = 10
     smoothing: float | None = None
-    jump: float = 1.0
+    jump: float | None = None
     gate_log_correction: float = 0.0
 
     def __post_init__(self):
-        if callable(self.correction_factor) or self.correction_factor != np.inf:
+        if not callable(self.correction_factor) and self.correction_factor == math.inf:
+            object.__setattr__(self, "correction_factor", None)
+        if self.correction_factor is not None:
             check_schedule("correction_factor", self.correction_factor, allow_zero=False)
         check_integer("measure_every", self.measure_every, 1, "Give the iterations between two measurements.")
         check_integer("num_measured", self.num_measured, 2, "A variance needs two energies.")
         if self.smoothing is not None:
             check_real("smoothing", self.smoothing, "Give a weight, or None for 1/m.", above=0.0, maximum=1.0)
-        check_real("jump", self.jump, "Give a factor, such as 0.8; 1 leaves F alone.", above=0.0)
+        if self.jump is not None:
+            check_real("jump", self.jump, "Give a factor, such as 0.8, or None.", above=0.0)
         check_real("gate_log_correction", self.gate_log_correction, "Give a log probability.")
 
     @property
     def is_naive(self) -> bool:
         """Whether there is no correction at all."""
-        return not callable(self.correction_factor) and self.correction_factor == np.inf
+        return self.correction_factor is None
 
     def check(self, ladder: Ladder) -> None:
         """Refuse a ladder that this rule cannot use."""
@@ -103,7 +107,7 @@ class Corrected:
         """Log of the probability to swap, at most 0."""
         delta = 1.0 / pairs.cold_temperature - 1.0 / pairs.hot_temperature
         exponent = delta * (pairs.cold_energy - pairs.hot_energy) - self.gate_log_correction
-        if not self.is_naive:
+        if self.correction_factor is not None:
             factor = as_schedule(self.correction_factor)(iteration) * jnp.exp(state.log_factor)
             exponent = exponent - delta**2 * state.variance / (2.0 * factor)
         return jnp.minimum(exponent, 0.0)
@@ -115,9 +119,9 @@ class Corrected:
 
     def learn(self, state: CorrectedState, accepted: Array, swapped: Array, iteration: Array) -> CorrectedState:
         """After the swaps of an iteration."""
-        if self.jump == 1.0:
+        if self.jump is None:
             return state
-        return state._replace(log_factor=state.log_factor + jnp.sum(swapped) * np.log(self.jump))
+        return state._replace(log_factor=state.log_factor + jnp.sum(swapped) * jnp.log(self.jump))
 
     def track(self, state: CorrectedState, cold: Array, hot: Array) -> CorrectedState:
         """After a measurement: energies of the lower and upper replicas of each pair, shapes (num_measured, num_pairs)."""
@@ -141,7 +145,7 @@ class DeterministicState(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Deterministic:
+class Deterministic(Part):
     r"""Swaps whenever the hotter replica is better by more than a buffer: accept iff U_2 + C < U_1.
 
         C <- C + s g_k (mean over pairs of accepted - S)
@@ -157,8 +161,6 @@ class Deterministic:
 
     Reference:
         Deng 2021, Algorithm of section 3.3 (DEO*-SGD).
-
-    Differs from the thesis: Nothing.
     """
 
     buffer: float = 0.0
@@ -167,8 +169,6 @@ class Deterministic:
     buffer_gain: float = 1.0
 
     is_naive = True
-    measure_every = None
-    num_measured = 0
 
     def __post_init__(self):
         check_real("buffer", self.buffer, "Give an energy.")
@@ -200,10 +200,6 @@ class Deterministic:
             return state
         step = self.buffer_gain * as_schedule(self.gain)(iteration)
         return DeterministicState(state.buffer + step * (jnp.mean(accepted.astype(state.buffer.dtype)) - self.target))
-
-    def track(self, state: DeterministicState, cold: Array, hot: Array) -> DeterministicState:
-        """Nothing is measured."""
-        return state
 
     def statistics(self, state: DeterministicState) -> dict[str, Array]:
         """What a run reports."""

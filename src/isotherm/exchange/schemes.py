@@ -8,9 +8,10 @@ from jax import Array
 
 from isotherm.exchange.windows import optimal_window
 from isotherm.foundation.errors import check_integer, refuse
+from isotherm.foundation.parts import Part, Static
 
 
-class Scheme:
+class Scheme(Part):
     """Base of the schemes.
 
     Attributes:
@@ -41,14 +42,14 @@ class Scheme:
         return jnp.zeros((), bool)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Adjacent(Scheme):
     """All adjacent pairs, from the target up, one after another (ADJ)."""
 
     is_sequential = True
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class AllPairs(Scheme):
     """All pairs, one after another (APE)."""
 
@@ -58,7 +59,7 @@ class AllPairs(Scheme):
         return np.array([(low, high) for low in range(num_rungs) for high in range(low + 1, num_rungs)])
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class StochasticEvenOdd(Scheme):
     """Even or odd pairs by the toss of a coin in every iteration (SEO). Reversible: replicas diffuse."""
 
@@ -66,7 +67,7 @@ class StochasticEvenOdd(Scheme):
         return jnp.arange(num_rungs - 1) % 2 == (uniform < 0.5).astype(jnp.int32)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class DeterministicEvenOdd(Scheme):
     """Even and odd pairs in turn, each for a window of W iterations in which a pair swaps at most once (DEO_W).
 
@@ -89,9 +90,9 @@ class DeterministicEvenOdd(Scheme):
     Differs from the thesis: its printed gate, 1{k mod W = 0} in every iteration, would allow one attempt per window.
     """
 
-    window: int | str = 1
-    rejection: float | None = None
-    is_exact: bool = False
+    window: Static[int | str] = 1
+    rejection: Static[float | None] = None
+    is_exact: Static[bool] = False
 
     def __post_init__(self):
         if isinstance(self.window, str):

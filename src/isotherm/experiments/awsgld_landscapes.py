@@ -74,7 +74,7 @@ def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
             temperature=config.temperature,
             zeta=config.zeta,
             gain=0.001,
-            start=tuple(np.linspace(0.01, 1.0, config.num_bins)),
+            initial_theta=tuple(np.linspace(0.01, 1.0, config.num_bins)),
             max_displacement=1.0,
             box=(-config.reach, config.reach),
         ),

@@ -54,8 +54,8 @@ def methods(target: Target, config: Config) -> dict[str, tuple[Sampler, dict[str
             {"burn_in": 0},
         ),
         "SVGD": (
-            svgd(step_size=0.3, num_particles=num_particles, box=box),
-            {"num_chains": 1, "num_steps": steps, "burn_in": steps - 1, "thinning": 1},
+            svgd(step_size=0.3, box=box),
+            {"num_chains": num_particles, "num_steps": steps, "burn_in": steps - 1, "thinning": 1},
         ),
     }
 
@@ -101,7 +101,7 @@ def _sample(potential: Potential, sampler: Sampler, config: Config, target: Targ
 
 def _rows(name: str, run: Run, target: Target) -> list[Row]:
     """Errors of each run, averaged, with standard errors; speed in gradients per second."""
-    masses = [one.mode_masses(target.modes) for one in run.per_run()]
+    masses = [one.mode_masses(target.modes) for one in run.split_runs()]
     variations = [target.total_variation(found) for found in masses]
     found = [float(np.sum(mass > _FOUND * target.mode_masses)) for mass in masses]
     # A chain of a stack is as many gradients as it has particles, and its particles are reported as chains.

@@ -118,7 +118,7 @@ def potential_of(config: DigitsConfig, digits: Digits, num_classes: int) -> Any:
         digits.train,
         batch_size=min(config.batch_size, len(digits.train[0])),
         weight_decay=config.weight_decay,
-        is_prior_read=False,
+        coupling_includes_prior=False,
         compute_dtype=config.compute_dtype,
         prepare=Normalise(MNIST_MEAN, MNIST_DEVIATION),
         augment=InTurn((Crop(padding), Flip())),
@@ -136,27 +136,27 @@ def sample_and_judge(
         num_steps=config.num_epochs * steps_per_epoch,
         thinning=steps_per_epoch,
         num_chains=num_chains,
-        init=potential.start,
+        init=potential.init,
         seed=seed,
         chain_mode="map",
         progress=False,
     )
-    losses = np.asarray(found.energies)[0] - potential_prior(potential, found)
+    losses = np.asarray(found.energies) - potential_prior(potential, found)
     epochs = np.unique(np.linspace(found.num_draws // 2, found.num_draws - 1, config.num_kept).astype(int))
     sparse = np.unique(np.linspace(0, found.num_draws - 1, 2 * config.num_kept).astype(int))
-    late, seen = found.taking(epochs), found.taking(sparse)
+    late, seen = found.select(epochs), found.select(sparse)
     alone = predict(_equal(seen), potential, digits.test[0], labels=digits.test[1], batch_size=2_000)
     assert alone.draw_accuracy is not None
     accuracies = alone.draw_accuracy.reshape(num_chains, -1)
     test = predict(late, potential, digits.test[0], labels=digits.test[1], batch_size=2_000)
     unknown = predict(late, potential, digits.unknown, batch_size=2_000)
-    kept = {name: leaf[0] for name, leaf in seen.draws.items()}
+    kept = dict(seen.draws)
     return Judged(losses, accuracies, sparse, test, unknown, kept, found)
 
 
 def potential_prior(potential: Any, run: Run) -> np.ndarray:
-    """The prior's energies of all draws of the first run, (P, S)."""
-    draws = jax.tree.map(lambda leaf: np.asarray(leaf[0]), run.draws)
+    """The prior's energies of all draws, (P, S)."""
+    draws = jax.tree.map(np.asarray, run.draws)
     return np.asarray(jax.vmap(jax.vmap(potential.prior_energy))(draws))
 
 

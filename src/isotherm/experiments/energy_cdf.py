@@ -76,7 +76,9 @@ def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
 def _sampler(config: Config, partition: Partition, zeta: float) -> Sampler:
     gain = PolynomialGain(config.gain_scale, 0.6, 100.0)
     start = tuple(np.arange(1, config.num_bins + 1) / config.num_bins)
-    return awsgld(config.step_size, partition=partition, zeta=zeta, gain=gain, start=start, max_displacement=0.5)
+    return awsgld(
+        config.step_size, partition=partition, zeta=zeta, gain=gain, initial_theta=start, max_displacement=0.5
+    )
 
 
 def _sample(target: Target, sampler: Sampler, config: Config, seed: int) -> Run:

@@ -117,7 +117,7 @@ def _mean(run: Run) -> float:
 
 
 def _rows(name: str, run: Run) -> list[Row]:
-    means = np.array([_mean(one) for one in run.per_run()])
+    means = np.array([_mean(one) for one in run.split_runs()])
     rows = [Row.of_runs(name, "mean of x", means), Row.of_runs(name, "error of the mean", np.abs(means))]
     rows.append(Row(name, "largest error of a run", None, float(np.abs(means).max()), None, len(means)))
     rows.append(Row(name, "diverged runs", None, float(np.sum(run.stats["diverged_at"] >= 0)), None, len(means)))
@@ -134,8 +134,8 @@ def _theta_rows(name: str, run: Run, truth: np.ndarray) -> list[Row]:
 def _published_weights(run: Run, config: Config) -> Row:
     """The mean of x with the thesis' weight theta^zeta(J), which belongs to another density than the one sampled."""
     means = []
-    for one in run.per_run():
-        theta = one.stats["theta"][0, 0]
+    for one in run.split_runs():
+        theta = one.stats["theta"][0]
         bins = np.asarray(config.partition.index(jnp.asarray(one.energies[0, 0])))
         means.append(np.average(one.draws[0, 0, :, 0], weights=theta[bins] ** config.zeta))
     return Row.of_runs("CSGLD, theta^zeta field", "mean of x with weights theta^zeta(J)", means)

@@ -104,7 +104,7 @@ def _rows(name: str, run: Run, target: Target, thesis: float | None) -> list[Row
     rows = [Row.of_runs(name, "mass below zero", np.mean(draws < 0, axis=1))]
     rows.append(Row.of_runs(name, "histogram error", [_errors(one, target)[-1] for one in draws]))
     if "swap_rate" in run.stats:
-        rows.insert(0, Row.of_runs(name, "swap rate", run.stats["swap_rate"][:, 0], thesis))
+        rows.insert(0, Row.of_runs(name, "swap rate", run.stats["swap_rate"][:, 0, 0], thesis))
     return rows
 
 

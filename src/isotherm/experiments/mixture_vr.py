@@ -121,7 +121,7 @@ def _rows(name: str, run: Run, target: Target) -> list[Row]:
         Row.of_runs(name, "sd within modes", [_spread(one, target) for one in draws]),
     ]
     if "num_swaps" in run.stats:
-        rows.append(Row.of_runs(name, "swaps", run.stats["num_swaps"][:, 0]))
+        rows.append(Row.of_runs(name, "swaps", run.stats["num_swaps"][:, 0, 0]))
         rows.append(Row.of_runs(name, "variance", _variances(run)))
     return rows
 

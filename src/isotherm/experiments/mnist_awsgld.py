@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import isotherm as iso
-from isotherm.contour import Partition, Regularised
+from isotherm.contour import Partition, RegularizedWeights
 from isotherm.experiments.digits import (
     QUICK_SETTINGS,
     DigitsConfig,
@@ -101,9 +101,9 @@ def samplers(config: Config, steps_per_epoch: int, num_data: int) -> dict[str, A
             partition=partition,
             zeta=config.zeta,
             gain=config.gain,
-            start=ramp,
+            initial_theta=ramp,
             max_displacement=config.max_displacement,
-            weighing=Regularised(0.0),
+            weight_rule=RegularizedWeights(0.0),
         ),
     }
 
@@ -157,7 +157,7 @@ def _picture(config: Config, firsts: dict[str, Judged], sampler: Any) -> Figure:
         axes[0, 2].plot(judged.judged_at, judged.accuracies[0], linewidth=0.9, label=name)
         axes[0, 3].plot(*entropy_cdf(judged.unknown.mean_entropy), label=name)
         axes[0, 4].plot(*entropy_cdf(judged.unknown.entropy), label=name)
-    theta = np.asarray(firsts["AWSGLD"].run.stats["theta"])[0, 0]
+    theta = np.asarray(firsts["AWSGLD"].run.stats["theta"])[0]
     psi = multiplier_on_bins(theta, sampler.coupling, config.high_temperature)
     losses = firsts["AWSGLD"].losses[0]
     losses = losses[np.isfinite(losses)]

@@ -11,7 +11,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 import isotherm as iso
-from isotherm.contour import Partition, Regularised
+from isotherm.contour import Partition, RegularizedWeights
 from isotherm.experiments.digits import (
     QUICK_SETTINGS,
     DigitsConfig,
@@ -74,7 +74,7 @@ def samplers(config: Config) -> dict[str, Any]:
         gain=config.gain,
         field="theta",
         bounds=config.bounds,
-        weighing=Regularised(config.zeta, 1e-10, is_relative=True),
+        weight_rule=RegularizedWeights(config.zeta, 1e-10, is_relative=True),
     )
     return {
         "SGD": iso.sgd(config.step_size),

@@ -107,7 +107,7 @@ def _sample(potential: Potential, sampler: Sampler, config: Config, target: Targ
 
 
 def _quality(name: str, run: Run, target: Target) -> list[Row]:
-    variations = [target.total_variation(one.mode_masses(target.modes)) for one in run.per_run()]
+    variations = [target.total_variation(one.mode_masses(target.modes)) for one in run.split_runs()]
     return [Row.of_runs(name, "total variation", variations)]
 
 
@@ -119,20 +119,20 @@ def _travel(name: str, run: Run, window: int) -> list[Row]:
         Row.of_runs(
             name,
             "round trips / 1000",
-            run.stats["round_trips_thesis"].sum(axis=1) * per_thousand,
+            run.stats["round_trips_thesis"].sum(axis=(1, 2)) * per_thousand,
             _THESIS_TRIPS.get(window),
         ),
-        Row.of_runs(name, "strict round trips / 1000", run.stats["round_trips"].sum(axis=1) * per_thousand),
+        Row.of_runs(name, "strict round trips / 1000", run.stats["round_trips"].sum(axis=(1, 2)) * per_thousand),
         Row.of_runs(name, "mean acceptance", late.mean(axis=1), 0.4),
         Row.of_runs(name, "lowest acceptance of a pair", late.min(axis=1)),
         Row.of_runs(name, "highest acceptance of a pair", late.max(axis=1)),
-        Row.of_runs(name, "buffer", np.asarray(run.observed["buffer"])[:, 0, -1]),
+        Row.of_runs(name, "buffer", np.asarray(run.observed["buffer"])[:, 0, -1, 0]),
     ]
 
 
 def _late_acceptance(run: Run) -> np.ndarray:
     """Acceptance of each pair over the second half, shape (runs, pairs)."""
-    accepted = np.moveaxis(np.asarray(run.observed["num_accepted"]), 2, 1)
+    accepted = np.asarray(run.observed["num_accepted"])[:, 0]
     half = len(run.iterations) // 2
     return (accepted[:, -1] - accepted[:, half]) / (run.iterations[-1] - run.iterations[half])
 
@@ -154,21 +154,21 @@ def _draw_adaptation(by_window: dict[int, Run], config: Config) -> Any:
     trips.set(title="round trips / 1000 iterations", xlabel="W")
     trips.legend()
     found = by_window[config.window]
-    ladder = np.moveaxis(np.asarray(found.observed["ladder"])[0], 0, 1)
+    ladder = np.asarray(found.observed["ladder"])[0, 0]
     steps.semilogy(found.iterations, config.step_sizes[0] * ladder, linewidth=1)
     steps.set(title="step sizes of the rungs", xlabel="iteration")
-    accepted = np.moveaxis(np.asarray(found.observed["num_accepted"])[0], 0, 1)
+    accepted = np.asarray(found.observed["num_accepted"])[0, 0]
     blocks = np.linspace(0, len(accepted) - 1, 41).astype(int)
     rates = np.diff(accepted[blocks], axis=0) / np.diff(found.iterations[blocks])[:, None]
     acceptance.plot(found.iterations[blocks[1:]], rates, linewidth=0.8)
     acceptance.axhline(config.target, color="black", linestyle=":")
     acceptance.set(title="acceptance of the pairs", xlabel="iteration", ylim=(0, 1))
-    buffer.plot(found.iterations, np.asarray(found.observed["buffer"])[0, 0])
+    buffer.plot(found.iterations, np.asarray(found.observed["buffer"])[0, 0, :, 0])
     buffer.set(title="buffer C", xlabel="iteration")
     for axis, window in ((vanilla, min(by_window)), (best, config.window)):
         shown = by_window[window]
         late = slice(-150, None)
-        rung = np.asarray(shown.observed["rung"])[0, [0, config.num_replicas // 2]].T
+        rung = np.asarray(shown.observed["rung"])[0, 0][:, [0, config.num_replicas // 2]]
         axis.plot(shown.iterations[late], rung[late], linewidth=1)
         axis.set(title=f"index process, W = {window}", xlabel="iteration", ylabel="rung")
     return figure

@@ -36,7 +36,7 @@ class Config:
         width: of the bins.
         num_bins: up to an energy of 7.5.
         noise: standard deviation on energies and gradients.
-        num_particles: of each of the five stacks of SVGD.
+        num_particles: of SVGD, which has the gradients of the others.
         burn_in: iterations left out.
         thinning: iterations between two draws.
         num_points: draws of the truth and of a sampler from which divergences are estimated.
@@ -102,24 +102,33 @@ def _samplers(config: Config, target: Target) -> dict[str, tuple[Sampler, dict[s
         "gain": PolynomialGain(1.0, 0.6, 100.0, 3e-3),
         "box": box,
     }
-    coarse = Partition(config.lowest, 4 * config.width, config.num_bins // 4 + 1)
+    coarse: dict[str, Any] = {
+        **contour,
+        "partition": Partition(config.lowest, 4 * config.width, config.num_bins // 4 + 1),
+    }
     cycle = chains * config.num_steps // 10
     ladder = 1e-3 * np.arange(1, chains + 1)
     exchange = resgld(tuple(ladder), temperatures=tuple(1e3 * ladder), box=box)
-    few = max(config.num_steps // config.num_particles, 20)
-    stein = svgd(step_size=config.step_size, num_particles=config.num_particles, box=box)
+    few = max(chains * config.num_steps // config.num_particles, 20)
+    stein = svgd(step_size=config.step_size, box=box)
     uniform = lambda key: jax.random.uniform(key, (2,), minval=-2.5, maxval=2.5)  # noqa: E731
     return {
         "SGLD x P5": (sgld(step_size=config.step_size, box=box), wide),
         "cycSGLD x T5": (cycsgld(0.01, cycle_length=cycle, sampling_from=0.205, box=box), {**long, "burn_in": 0}),
         "SVGD x P5": (
             stein,
-            {"num_steps": few, "num_chains": chains, "burn_in": few // 10, "thinning": 1, "init": uniform},
+            {
+                "num_steps": few,
+                "num_chains": config.num_particles,
+                "burn_in": few // 10,
+                "thinning": 1,
+                "init": uniform,
+            },
         ),
         "reSGLD x P5": (exchange, {"init": per_chain(_STARTS)}),
         "CSGLD x T5": (csgld(config.step_size, field="theta", slopes="forward", **contour), long),
         "ICSGLD x P5": (icsgld(config.step_size, field="theta", **contour), wide),
-        "ICSGLD x P5, wide bins": (icsgld(config.step_size, field="psi", **{**contour, "partition": coarse}), wide),
+        "ICSGLD x P5, wide bins": (icsgld(config.step_size, field="psi", **coarse), wide),
     }
 
 
@@ -150,9 +159,9 @@ def _course(run: Run, truth: np.ndarray, config: Config) -> tuple[np.ndarray, np
     """Shares of the run, and the divergence of all draws up to there, of every run: shape (runs, times)."""
     shares = np.geomspace(0.05, 1.0, config.num_times)
     values = []
-    for one in run.per_run():
+    for one in run.split_runs():
         counts = np.maximum((shares * one.num_draws).astype(int), 1)
-        parts = [one.taking(slice(count)) for count in counts]
+        parts = [one.select(slice(count)) for count in counts]
         values.append([divergence(truth, _scattered(part.resample(config.num_points))) for part in parts])
     return shares, np.array(values)
 
@@ -163,7 +172,7 @@ def _scattered(points: np.ndarray) -> np.ndarray:
 
 
 def _rows(name: str, run: Run, course: tuple[np.ndarray, np.ndarray], seconds: float, target: Target) -> list[Row]:
-    variations = [target.total_variation(one.mode_masses(target.modes)) for one in run.per_run()]
+    variations = [target.total_variation(one.mode_masses(target.modes)) for one in run.split_runs()]
     return [
         Row.of_runs(name, "total variation", variations),
         Row.of_runs(name, "KL divergence", course[1][:, -1]),

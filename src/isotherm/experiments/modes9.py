@@ -76,7 +76,9 @@ def _samplers(config: Config, target: Target) -> dict[str, tuple[Sampler, dict[s
     cycle = config.num_steps // config.num_cycles
     partition = Partition(config.lowest, config.width, config.num_bins)
     gain = PolynomialGain(10.0, 0.8, 100.0, 3e-3)
-    contour = csgld(config.step_size, partition=partition, zeta=config.zeta, gain=gain, start="decreasing", box=box)
+    contour = csgld(
+        config.step_size, partition=partition, zeta=config.zeta, gain=gain, initial_theta="decreasing", box=box
+    )
     cyclical = cycsgld(config.cycle_step_size, cycle_length=cycle, sampling_from=0.5, box=box)
     exchange = resgld(config.step_size, temperatures=(1.0, config.hot), box=box)
     return {
@@ -94,7 +96,7 @@ def _sample(target: Target, sampler: Sampler, config: Config, seed: int, **optio
 
 
 def _rows(name: str, run: Run, target: Target) -> list[Row]:
-    masses = np.array([one.mode_masses(target.modes) for one in run.per_run()])
+    masses = np.array([one.mode_masses(target.modes) for one in run.split_runs()])
     distance = np.sum(np.abs(np.round(target.modes)) > 0, axis=1)
     rows = [
         Row.of_runs(name, f"mass, {place}", masses[:, distance == number].mean(axis=1))

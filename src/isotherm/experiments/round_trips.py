@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from isotherm.coupling import Readings
+from isotherm.coupling import CouplingInputs
 from isotherm.exchange import (
     Adjacent,
     Corrected,
@@ -75,7 +75,9 @@ def travel(scheme: Scheme, num_rungs: int, rejection: float, num_iterations: int
 
     def iterate(state, inputs):
         iteration, drawn = inputs
-        return exchange.update(state, drawn, Readings(nothing, nothing, alive, one, one, iteration))[0], state.rung
+        return exchange.update(state, drawn, CouplingInputs(nothing, nothing, alive, one, one, iteration))[
+            0
+        ], state.rung
 
     return jax.lax.scan(iterate, exchange.init(num_rungs), (jnp.arange(num_iterations), draws))
 

@@ -104,7 +104,7 @@ def _samplers(surface: Surface, config: Config) -> dict[str, Sampler]:
     box, (cold, hot) = (-surface.reach, surface.reach), surface.temperatures
     cycle = _num_steps(surface, config) // config.num_cycles
     return {
-        "pSGLD": psgld(surface.step_size, temperature=cold, decay=0.999, regulariser=0.1, box=box),
+        "pSGLD": psgld(surface.step_size, temperature=cold, decay=0.999, regularizer=0.1, box=box),
         "SGHMC": sghmc(surface.step_size, temperature=cold, resample_every=1_000, box=box),
         "cycSGLD": cycsgld(
             surface.cycle[0], cycle_length=cycle, temperature=cold, sampling_from=0.0, floor=surface.cycle[1], box=box
@@ -116,7 +116,7 @@ def _samplers(surface: Surface, config: Config) -> dict[str, Sampler]:
             temperature=hot,
             zeta=surface.zeta,
             gain=PolynomialGain(0.1, 0.6, 1000.0),
-            start=tuple(np.linspace(1 / config.num_bins, 1.0, config.num_bins)),
+            initial_theta=tuple(np.linspace(1 / config.num_bins, 1.0, config.num_bins)),
             max_displacement=0.2 * surface.reach,
             box=box,
         ),

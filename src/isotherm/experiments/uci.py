@@ -126,7 +126,7 @@ def _potential(config: Config, train: Any) -> Any:
         train,
         batch_size=config.batch_size,
         weight_decay=config.weight_decay,
-        is_prior_read=False,
+        coupling_includes_prior=False,
     )
 
 
@@ -154,7 +154,7 @@ def _rmse(config: Config, potential: Any, sampler: Any, test: Any, seed: int) ->
         num_steps=num_steps,
         burn_in=num_steps - stretch,
         thinning=max(stretch // config.num_models, 1),
-        init=potential.start,
+        init=potential.init,
         seed=seed,
         progress=False,
     )

@@ -36,7 +36,16 @@ class Purpose(enum.IntEnum):
 
 
 def seed_key(seed: Any) -> Array:
-    """The key of a seed, from all its 64 bits: `jax.random.key` keeps 32 of them. Seeds below 2^32 give the same key as there."""
+    """The key of a seed, from all its 64 bits: `jax.random.key` keeps 32 of them. Seeds below 2^32 give the same key as there.
+
+    A key of `jax.random.key` is taken as it is.
+    """
+    if isinstance(seed, jax.Array) and jnp.issubdtype(seed.dtype, jax.dtypes.prng_key):
+        if seed.shape != () or jax.random.key_data(seed).shape != (2,):
+            refuse(
+                "seed", "one key of two words", f"keys of shape {seed.shape}", "Use jax.random.key(0), or an integer."
+            )
+        return jax.random.wrap_key_data(jax.random.key_data(seed), impl="threefry2x32")
     remedy = "Give any integer from 0 to 18446744073709551615."
     number = check_integer("seed", seed, 0, remedy)
     if number >= 1 << 64:
@@ -45,10 +54,10 @@ def seed_key(seed: Any) -> Array:
     return jax.random.wrap_key_data(jnp.asarray(words), impl="threefry2x32")
 
 
-def run_keys(seed_key: Array, purpose: Any, num_runs: int) -> Array:
-    """Keys of shape (num_runs, 2) for what the chains of a run share."""
-    key = fold(jax.random.key_data(seed_key), purpose)
-    return jax.vmap(lambda run: fold(key, run))(jnp.arange(num_runs))
+def run_keys(words: Array, purpose: Any, runs: Array) -> Array:
+    """Keys of shape (R, 2) for what the chains of each of the numbered runs share, from the words of the seed's key."""
+    key = fold(words, purpose)
+    return jax.vmap(lambda run: fold(key, run))(runs)
 
 
 def chain_keys(keys_run: Array, num_chains: int) -> Array:

@@ -1,7 +1,7 @@
 """Step sizes and temperatures that change with the iteration, and the windows in which draws are collected.
 
 A schedule is a number or any function of the iteration, such as those of optax. The ones here are what the thesis needs
-and optax has not: frozen, printable, and exact to the iteration.
+and optax has not. They are parts: their numbers travel as arguments, where a function of optax compiles anew each time it is made.
 """
 
 import dataclasses
@@ -16,12 +16,13 @@ import numpy as np
 from jax import Array
 
 from isotherm.foundation.errors import check_integer, check_real, refuse
+from isotherm.foundation.parts import Part, Static
 
 Schedule = float | Callable[[Any], Any]
 
 
-@dataclasses.dataclass(frozen=True)
-class CyclicalCosine:
+@dataclasses.dataclass(frozen=True, eq=False)
+class CyclicalCosine(Part):
     r"""Cosine decay from `peak`, restarted every `cycle_length` iterations.
 
     With beta_k = (k mod L) / L the value is floor + (peak - floor) / 2 * (cos(pi * min(beta_k, hold_from)) + 1).
@@ -38,12 +39,10 @@ class CyclicalCosine:
 
     Reference:
         Deng 2021, section on baselines of chapter 3; Zhang et al. 2020.
-
-    Differs from the thesis: Nothing.
     """
 
     peak: float
-    cycle_length: int
+    cycle_length: Static[int]
     hold_from: float = 1.0
     floor: float = 0.0
 
@@ -59,8 +58,8 @@ class CyclicalCosine:
         return self.floor + height * (jnp.cos(math.pi * jnp.minimum(phase, self.hold_from)) + 1)
 
 
-@dataclasses.dataclass(frozen=True)
-class CyclicalTemperature:
+@dataclasses.dataclass(frozen=True, eq=False)
+class CyclicalTemperature(Part):
     """`exploring` while a cycle explores, `temperature` from the fraction `sampling_from` of the cycle on.
 
     Attributes:
@@ -77,8 +76,8 @@ class CyclicalTemperature:
     """
 
     temperature: float
-    cycle_length: int
-    sampling_from: float
+    cycle_length: Static[int]
+    sampling_from: Static[float]
     exploring: float = 0.0
 
     def __post_init__(self):
@@ -91,8 +90,8 @@ class CyclicalTemperature:
         return jnp.where(iteration % self.cycle_length >= start, self.temperature, self.exploring)
 
 
-@dataclasses.dataclass(frozen=True)
-class Annealed:
+@dataclasses.dataclass(frozen=True, eq=False)
+class Annealed(Part):
     """Exponential annealing: initial / rate ** floor(k / every), held from iteration `stop_at` on.
 
     Attributes:
@@ -107,23 +106,24 @@ class Annealed:
 
     Reference:
         Deng 2021, tau_k = tau_0 / 1.02^epoch of the image experiments.
-
-    Differs from the thesis: Nothing.
     """
 
     initial: float
     rate: float
-    every: int = 1
-    stop_at: int | None = None
+    every: Static[int] = 1
+    stop_at: Static[int | None] = None
+    log_rate: float = dataclasses.field(default=0.0, init=False, repr=False)
 
     def __post_init__(self):
         check_real("initial", self.initial, "Give the value at iteration 0.", minimum=0.0)
         check_real("rate", self.rate, "Give the factor by which the value falls, such as 1.02.", above=0.0)
         check_integer("every", self.every, 1, "Give the number of iterations between two changes.")
+        # In double precision: that of a rate close to 1 would be lost in single.
+        object.__setattr__(self, "log_rate", math.log(self.rate))
 
     def __call__(self, iteration: Any) -> Array:
         last = iteration if self.stop_at is None else jnp.minimum(iteration, self.stop_at)
-        return self.initial * jnp.exp(-math.log(self.rate) * (last // self.every))
+        return self.initial * jnp.exp(-self.log_rate * (last // self.every))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,7 +135,7 @@ class CollectionWindow:
         sampling_from: the fraction of the cycle at which collection starts.
 
     Example:
-        >>> CollectionWindow(10, 0.7).select(np.arange(20)).tolist()
+        >>> np.flatnonzero(CollectionWindow(10, 0.7).holds(np.arange(20))).tolist()
         [7, 8, 9, 17, 18, 19]
     """
 
@@ -145,14 +145,13 @@ class CollectionWindow:
     def __post_init__(self):
         _first_of_window(self.cycle_length, self.sampling_from)
 
-    def select(self, iterations: np.ndarray) -> np.ndarray:
-        """Those of `iterations` that lie in the window."""
-        start = _first_of_window(self.cycle_length, self.sampling_from)
-        return iterations[iterations % self.cycle_length >= start]
+    def holds(self, iterations: np.ndarray) -> np.ndarray:
+        """Which of `iterations` lie in the window."""
+        return iterations % self.cycle_length >= _first_of_window(self.cycle_length, self.sampling_from)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Following:
+class Following(Part):
     """value * s(0) / s(k): a correction factor that grows as an annealed temperature s falls, so that F tau stays constant.
 
     Example:
@@ -169,7 +168,7 @@ class Following:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Scaled:
+class Scaled(Part):
     """value * factor(k): the step size or the temperature of a rung whose ladder changes with the iteration.
 
     Example:
@@ -184,8 +183,8 @@ class Scaled:
         return self.value * as_schedule(self.factor)(iteration)
 
 
-@dataclasses.dataclass(frozen=True)
-class PolynomialGain:
+@dataclasses.dataclass(frozen=True, eq=False)
+class PolynomialGain(Part):
     """min(limit, scale / (k^power + offset)), the gain of the thesis' toy experiment by default."""
 
     scale: float = 50.0
@@ -202,7 +201,7 @@ def as_schedule(value: Schedule) -> Callable[[Any], Any]:
     """A function of the iteration, from a number or a function."""
     if callable(value):
         return value
-    return lambda iteration: jnp.asarray(value, jnp.result_type(float))
+    return lambda iteration: jnp.asarray(value)
 
 
 def check_schedule(name: str, value: Any, *, allow_zero: bool) -> None:

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from isotherm.estimators.estimator import Curvature
-from isotherm.potentials.potential import Potential
+from isotherm.foundation.parts import Part
 
 
 class Move(NamedTuple):
@@ -33,23 +33,21 @@ class Move(NamedTuple):
     iteration: Any = None
 
 
-class Kernel:
+class Kernel(Part):
     """Base of all kernels.
 
     Attributes:
         needs_noise: whether `step` uses the standard normal noise that it is handed.
         needs_curvature: whether `step` uses `Curvature`, which costs about one more gradient.
-        num_particles: the number of particles, where the position is a stack of them along its leading axis; None otherwise.
+        is_joint: whether `step` moves all chains of a run together, with a leading axis of chains everywhere.
     """
 
     needs_noise: bool = True
     needs_curvature: bool = False
-    num_particles: int | None = None
+    is_joint: bool = False
 
-    @property
-    def is_stack(self) -> bool:
-        """Whether the position is a stack of particles."""
-        return self.num_particles is not None
+    def check(self, position: Any) -> None:
+        """Refuse, before any work, starts that this kernel cannot use; leaves have the axes (run, chain, ...)."""
 
     def init(self, position: Any) -> Any:
         """The state of a chain at `position`: a NamedTuple whose first field is `position`."""
@@ -67,12 +65,8 @@ class Kernel:
         """
         return proposed._replace(position=before.position)
 
-    def lift(self, potential: Potential) -> Potential:
-        """The potential of what this kernel moves, from that of one point."""
-        return potential
-
     def statistics(self, state: Any) -> dict[str, Any]:
-        """What a run reports about its kernel at the end, from the states of all chains."""
+        """What a run reports about the kernel of a chain at the end."""
         return {}
 
 
@@ -95,14 +89,14 @@ class WrappedKernel(Kernel):
         return self.inner.needs_curvature
 
     @property
-    def num_particles(self) -> int | None:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.inner.num_particles
+    def is_joint(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.inner.is_joint
+
+    def check(self, position: Any) -> None:
+        self.inner.check(position)
 
     def rejected(self, before: Any, proposed: Any) -> Any:
         return self.inner.rejected(before, proposed)
-
-    def lift(self, potential: Potential) -> Potential:
-        return self.inner.lift(potential)
 
 
 def langevin_step(position: Any, gradient: Any, noise: Any, move: Move) -> Any:

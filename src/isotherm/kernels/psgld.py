@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from isotherm.estimators.estimator import Curvature
 from isotherm.foundation.errors import check_integer, check_real
+from isotherm.foundation.parts import Static
 from isotherm.kernels.kernel import Kernel, Move
 
 
@@ -37,7 +37,7 @@ class PSGLD(Kernel):
 
     Attributes:
         decay: beta.
-        regulariser: lambda.
+        regularizer: lambda.
         gradient_scale: s, which brings the gradient of a sum over N examples to the scale of a mean (1/N, or 1/n as in the
             thesis' code, which divides by the batch size).
         curvature_correction: whether Gamma is used.
@@ -50,14 +50,14 @@ class PSGLD(Kernel):
     """
 
     decay: float = 0.99
-    regulariser: float = 1e-3
+    regularizer: float = 1e-3
     gradient_scale: float = 1.0
-    curvature_correction: bool = False
-    freeze_after: int | None = None
+    curvature_correction: Static[bool] = False
+    freeze_after: Static[int | None] = None
 
     def __post_init__(self):
         check_real("decay", self.decay, "Give the memory of the running mean, such as 0.99.", minimum=0.0, maximum=1.0)
-        check_real("regulariser", self.regulariser, "Give a small number, such as 1e-3.", above=0.0)
+        check_real("regularizer", self.regularizer, "Give a small number, such as 1e-3.", above=0.0)
         check_real("gradient_scale", self.gradient_scale, "Give 1, or one over the number of examples.", above=0.0)
         if self.freeze_after is not None:
             check_integer("freeze_after", self.freeze_after, 1, "Give the iterations of the burn-in, or None.")
@@ -74,14 +74,16 @@ class PSGLD(Kernel):
     ) -> PSGLDState:
         scale, spread = self.gradient_scale, 2.0 * move.step_size * move.temperature
         mean_square = jax.tree.map(
-            lambda v, g: self.decay * v + (1.0 - self.decay) * (scale * g) ** 2, state.mean_square, gradient
+            lambda v, g: (self.decay * v + (1.0 - self.decay) * (scale * g) ** 2).astype(v.dtype),
+            state.mean_square,
+            gradient,
         )
         if self.freeze_after is not None:
             is_free = move.iteration < self.freeze_after
             mean_square = jax.tree.map(lambda new, old: jnp.where(is_free, new, old), mean_square, state.mean_square)
 
         def moved(x, v, g, xi):
-            preconditioner = 1.0 / (self.regulariser + jnp.sqrt(v))
+            preconditioner = 1.0 / (self.regularizer + jnp.sqrt(v))
             drift = move.step_size * preconditioner * g
             return x - drift.astype(x.dtype) + (jnp.sqrt(spread * preconditioner) * xi).astype(x.dtype)
 
@@ -91,7 +93,7 @@ class PSGLD(Kernel):
 
         def corrected(x, v, g, probe, product):
             root = jnp.sqrt(v)
-            gamma = -(1.0 - self.decay) * scale**2 * g * probe * product / (root * (self.regulariser + root) ** 2)
+            gamma = -(1.0 - self.decay) * scale**2 * g * probe * product / (root * (self.regularizer + root) ** 2)
             if self.freeze_after is not None:
                 gamma = jnp.where(move.iteration < self.freeze_after, gamma, 0.0)
             return x + (move.step_size * move.temperature * gamma).astype(x.dtype)
@@ -100,8 +102,7 @@ class PSGLD(Kernel):
         return PSGLDState(position, mean_square)
 
     def statistics(self, state: PSGLDState) -> dict[str, Any]:
-        shape = jax.tree.leaves(state.mean_square)[0].shape[:2]
-        return {"preconditioner_frozen_at": np.full(shape, -1 if self.freeze_after is None else self.freeze_after)}
+        return {"preconditioner_frozen_at": jnp.asarray(-1 if self.freeze_after is None else self.freeze_after)}
 
     def rejected(self, before: PSGLDState, proposed: PSGLDState) -> PSGLDState:
         seen = jax.tree.map(

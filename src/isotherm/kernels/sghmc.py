@@ -9,6 +9,7 @@ from jax import Array
 
 from isotherm.estimators.estimator import Curvature
 from isotherm.foundation.errors import check_integer, check_real
+from isotherm.foundation.parts import Static
 from isotherm.kernels.kernel import Kernel, Move
 
 
@@ -47,7 +48,7 @@ class SGHMC(Kernel):
 
     friction: float = 0.1
     gradient_variance: float = 0.0
-    resample_every: int | None = None
+    resample_every: Static[int | None] = None
 
     def __post_init__(self):
         check_friction(self.friction)
@@ -82,8 +83,6 @@ class MomentumSGD(Kernel):
 
     Attributes:
         friction: alpha, one minus the usual momentum coefficient.
-
-    Differs from the thesis: Nothing.
     """
 
     friction: float = 0.1

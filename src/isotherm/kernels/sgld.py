@@ -32,8 +32,6 @@ class SGLD(Kernel):
 
     Reference:
         Welling and Teh 2011; Deng 2021, equation for SGLD in chapter 2.
-
-    Differs from the thesis: Nothing.
     """
 
     def init(self, position: Any) -> PositionState:
@@ -47,10 +45,7 @@ class SGLD(Kernel):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SGD(Kernel):
-    """Stochastic gradient descent: x_{k+1} = x_k - epsilon_k * g_k. SGLD at temperature zero, and no noise is drawn.
-
-    Differs from the thesis: Nothing.
-    """
+    """Stochastic gradient descent: x_{k+1} = x_k - epsilon_k * g_k. SGLD at temperature zero, and no noise is drawn."""
 
     needs_noise = False
 

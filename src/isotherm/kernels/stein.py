@@ -9,45 +9,47 @@ from jax import Array, lax
 from jax.flatten_util import ravel_pytree
 
 from isotherm.estimators.estimator import Curvature
-from isotherm.foundation.errors import check_integer, check_real
+from isotherm.foundation.errors import check_real, refuse
 from isotherm.kernels.kernel import Kernel, Move
 from isotherm.kernels.sgld import PositionState
-from isotherm.potentials.potential import Potential
-from isotherm.potentials.stacked import StackedPotential
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Stein(Kernel):
-    r"""Moves a stack of M particles together.
+    r"""Moves the P chains of a run together; they are its particles.
 
-        x_i <- x_i + (epsilon / M) * sum_j [ -k(x_j, x_i) * g_j + tau * grad_{x_j} k(x_j, x_i) ]
+        x_i <- x_i + (epsilon / P) * sum_j [ -k(x_j, x_i) * g_j + tau * grad_{x_j} k(x_j, x_i) ]
 
-    with k(x, y) = exp(-|x - y|^2 / h) and h = median of the squared distances / log(M + 1). One chain's position is the whole
-    stack, with a leading axis of M. Costs M gradients and O(M^2 d) per iteration. Deterministic: it finds modes that its starts
-    reach, and underestimates spread in high dimension.
+    with k(x, y) = exp(-|x - y|^2 / h) and h = median of the squared distances / log(P + 1). Costs P gradients and O(P^2 d) per
+    iteration. Deterministic: it finds modes that its starts reach, and underestimates spread in high dimension.
 
     Attributes:
-        num_particles: M.
         bandwidth: h; None is the median heuristic.
 
     Reference:
         Liu and Wang 2016, Algorithm 1; a baseline of Deng 2021, section 4.3.
 
-    Differs from the thesis: the repulsion carries the temperature, so that the stack approximates exp(-U / tau).
+    Differs from the thesis: the repulsion carries the temperature, so that the particles approximate exp(-U / tau).
     """
 
-    num_particles: int = 100  # pyright: ignore[reportIncompatibleVariableOverride]
     bandwidth: float | None = None
 
     needs_noise = False
+    is_joint = True
 
     def __post_init__(self):
-        check_integer("num_particles", self.num_particles, 2, "Give the number of particles in the stack.")
         if self.bandwidth is not None:
             check_real("bandwidth", self.bandwidth, "Give a squared length, or None for the median rule.", above=0.0)
 
-    def lift(self, potential: Potential) -> Potential:
-        return StackedPotential(potential, self.num_particles)
+    def check(self, position: Any) -> None:
+        number = jax.tree.leaves(position)[0].shape[1]
+        if number < 2:
+            refuse("num_chains", "at least 2 for particles that move together", number, "Pass num_chains=100, say.")
+        if not any(bool(jnp.any(leaf[:, 1:] != leaf[:, :1])) for leaf in jax.tree.leaves(position)):
+            remedy = (
+                "Particles that start together stay together: pass `iso.per_chain(positions)` or a function of a key."
+            )
+            refuse("init", "different for every chain", "one position for all", remedy)
 
     def init(self, position: Any) -> PositionState:
         return PositionState(position)
@@ -58,18 +60,19 @@ class Stein(Kernel):
         particles = jax.vmap(lambda x: ravel_pytree(x)[0])(state.position)
         gradients = jax.vmap(lambda g: ravel_pytree(g)[0])(gradient)
         unravel = ravel_pytree(jax.tree.map(lambda leaf: leaf[0], state.position))[1]
-        direction = self._direction(particles, gradients, move.temperature)
-        return PositionState(jax.vmap(unravel)(particles + (move.step_size * direction).astype(particles.dtype)))
+        direction = self._direction(particles, gradients, move.temperature[:, None])
+        moved = particles + (move.step_size[:, None] * direction).astype(particles.dtype)
+        return PositionState(jax.vmap(unravel)(moved))
 
     def _direction(self, particles: Array, gradients: Array, temperature: Array) -> Array:
         centred = particles - jnp.mean(particles, axis=0)
         norms = jnp.sum(centred**2, axis=1)
         squared = jnp.maximum(norms[:, None] + norms[None] - 2.0 * centred @ centred.T, 0.0)
-        bandwidth = self.bandwidth or _median(squared) / jnp.log(self.num_particles + 1.0)
+        bandwidth = _median(squared) / jnp.log(len(particles) + 1.0) if self.bandwidth is None else self.bandwidth
         weight = jnp.exp(-squared / jnp.maximum(bandwidth, jnp.finfo(squared.dtype).tiny))
         # grad_{x_j} k(x_j, x_i) = 2 / h * (x_i - x_j) * k(x_j, x_i), summed over j.
         repulsion = 2.0 / bandwidth * (centred * jnp.sum(weight, axis=1)[:, None] - weight @ centred)
-        return (temperature * repulsion - weight @ gradients) / self.num_particles
+        return (temperature * repulsion - weight @ gradients) / len(particles)
 
 
 def _median(values: Array) -> Array:

@@ -31,7 +31,6 @@ class Within(WrappedKernel):
 
     With v the momentum that was proposed, the chain goes on from (x, -v). Flat energies then keep the uniform law exactly; a
     momentum that is kept would drive the chain into the same wall again and again, and one that is set to zero crowds it there too.
-    In a stack every particle is judged on its own.
 
     Attributes:
         inner: the kernel that moves.
@@ -54,13 +53,13 @@ class Within(WrappedKernel):
         self, state: BoxedState, gradient: Any, noise: Any, move: Move, curvature: Curvature | None = None
     ) -> BoxedState:
         moved = self.inner.step(state.inner, gradient, noise, move, curvature)
-        is_inside = jax.vmap(self._holds)(moved.position) if self.is_stack else self._holds(moved.position)
+        is_inside = jax.vmap(self._holds)(moved.position) if self.is_joint else self._holds(moved.position)
 
         def kept(new, old):
             return jnp.where(is_inside.reshape(is_inside.shape + (1,) * (new.ndim - is_inside.ndim)), new, old)
 
         after = jax.tree.map(kept, moved, self.inner.rejected(state.inner, moved))
-        return BoxedState(after, state.num_rejected + jnp.sum(~is_inside, dtype=jnp.int32))
+        return BoxedState(after, state.num_rejected + (~is_inside).astype(jnp.int32))
 
     def statistics(self, state: BoxedState) -> dict[str, Any]:
         return {"num_rejected": state.num_rejected, **self.inner.statistics(state.inner)}
@@ -73,4 +72,8 @@ class Within(WrappedKernel):
 
 def within(kernel: Kernel, box: tuple[Any, Any] | None) -> Kernel:
     """`kernel` with moves out of `box` rejected; `kernel` itself where there is no box."""
-    return kernel if box is None else Within(kernel, box)
+    if box is None:
+        return kernel
+    ends = (np.asarray(end, float) for end in box)
+    low, high = (float(end) if end.ndim == 0 else end for end in ends)
+    return Within(kernel, (low, high))

@@ -1,6 +1,5 @@
 """Global minimisation: AWSGLD explores from many starts, and L-BFGS descends from the best of what it finds."""
 
-import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -12,10 +11,11 @@ from jax import Array
 from scipy.optimize import OptimizeResult
 
 from isotherm.contour import uniform_partition
-from isotherm.foundation.errors import check_integer, check_real, refuse
+from isotherm.foundation.errors import check_integer, refuse
 from isotherm.foundation.randomness import seed_key
 from isotherm.foundation.schedules import CyclicalCosine
 from isotherm.minimize.descent import MOST_TRIES, descend_from, guarded
+from isotherm.minimize.space import space_of
 from isotherm.potentials.energy import EnergyPotential
 from isotherm.samplers import awsgld
 from isotherm.sampling import Sampler, per_chain, sample
@@ -70,7 +70,7 @@ def minimize(
     if patience is None:
         patience = 3_000 if target == -np.inf else max_evaluations
     check_integer("patience", patience, 1, "Give a number of iterations.")
-    space = _space(x0, bounds, scale)
+    space = space_of(x0, bounds, scale)
     search = _Search(fun, space, target, max_evaluations, patience, callback)
     key = seed_key(seed)
     starts = search.choose_starts(key, num_starts)
@@ -94,54 +94,6 @@ def minimize(
         )
         search.descend(search.best_z[None])
     return search.finish()
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class _Space:
-    """The unit in which chains move: x = low + width * z, reflected into [0, 1] where there are bounds."""
-
-    low: Array
-    width: Array
-    is_bounded: bool
-    start: Array | None
-
-    def point(self, z: Array) -> Array:
-        """The argument of the function."""
-        folded = jnp.abs((z + 1.0) % 2.0 - 1.0) if self.is_bounded else z
-        return self.low + self.width * folded
-
-    def draw(self, key: Array, number: int) -> Array:
-        """Starts: uniform between the bounds, or around the given one, which comes first."""
-        shape = (number, *self.low.shape)
-        if self.is_bounded:
-            drawn = jax.random.uniform(key, shape)
-            given = None if self.start is None else (self.start - self.low) / self.width
-        else:
-            drawn, given = jax.random.normal(key, shape), jnp.zeros_like(self.low)
-        return drawn if given is None else drawn.at[0].set(given)
-
-
-def _space(x0: Any, bounds: Any, scale: float) -> _Space:
-    start = None if x0 is None else jnp.asarray(x0, jnp.result_type(float))
-    if bounds is None:
-        if start is None:
-            refuse("x0", "given where there are no bounds", "neither", "Pass x0=..., or bounds=[(low, high), ...].")
-        check_real("scale", scale, "Give a length in units of x0.", above=0.0)
-        return _Space(start, jnp.full_like(start, scale), False, start)
-    pairs = np.asarray(bounds, float)
-    if (
-        pairs.ndim != 2
-        or pairs.shape[1] != 2
-        or not np.all(np.isfinite(pairs))
-        or not np.all(pairs[:, 0] < pairs[:, 1])
-    ):
-        refuse(
-            "bounds", "(low, high) for every coordinate, finite, low below high", repr(bounds), "Swap or widen them."
-        )
-    low, high = jnp.asarray(pairs[:, 0], jnp.result_type(float)), jnp.asarray(pairs[:, 1], jnp.result_type(float))
-    if start is not None and (start.shape != low.shape or not bool(jnp.all((start >= low) & (start <= high)))):
-        refuse("x0", f"{low.shape[0]} numbers within the bounds", repr(x0), "Move it inside, or leave it out.")
-    return _Space(low, high - low, True, start)
 
 
 class _Search:
@@ -202,13 +154,13 @@ class _Search:
 
     def look(self, status: Any) -> bool:
         """Note the best of the chains, descend from it, and say whether to stop."""
-        num_chains = status.best_energy.shape[1]
+        num_chains = status.best_energy.shape[0]
         self.num_evaluations += num_chains * (status.iteration - self.num_iterations)
         self.num_iterations = status.iteration
         before = self.best
-        self._take(status.best_position[0], status.best_energy[0])
+        self._take(status.best_position, status.best_energy)
         if status.iteration % (4 * _BLOCK) == 0:
-            self.descend(jnp.asarray(status.best_position[0]))
+            self.descend(jnp.asarray(status.best_position))
         if self.best < before - 1e-6 * max(1.0, abs(before)):
             self.improved_at = status.iteration
         if self.callback is not None and self.callback(self.result()) is True:

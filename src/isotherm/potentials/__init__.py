@@ -1,6 +1,6 @@
 """What is sampled: energies, log densities, likelihoods with data, neural networks, and synthetic noise."""
 
-from isotherm.potentials.energy import EnergyPotential, from_energy, from_log_density
+from isotherm.potentials.energy import EnergyPotential, LogDensityPotential, from_energy, from_log_density
 from isotherm.potentials.equinox_networks import from_equinox
 from isotherm.potentials.flax_networks import from_linen, from_nnx
 from isotherm.potentials.likelihood import LikelihoodPotential, from_likelihood
@@ -15,6 +15,7 @@ __all__ = [
     "Evaluation",
     "Gaussian",
     "LikelihoodPotential",
+    "LogDensityPotential",
     "Network",
     "NetworkPotential",
     "NoisyPotential",

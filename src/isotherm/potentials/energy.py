@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from isotherm.foundation.errors import refuse
+from isotherm.foundation.parts import Static
 from isotherm.potentials.potential import Evaluation, Potential
 
 
@@ -17,11 +18,9 @@ class EnergyPotential(Potential):
 
     Attributes:
         energy: maps a position (an array or a pytree of arrays) to a scalar.
-
-    Differs from the thesis: Nothing.
     """
 
-    energy: Callable[[Any], Array]
+    energy: Static[Callable[[Any], Array]]
 
     def __post_init__(self):
         if not callable(self.energy):
@@ -29,15 +28,22 @@ class EnergyPotential(Potential):
 
     def evaluate(self, position: Any, batch: Any, noise: Any, model_state: Any) -> Evaluation:
         energy = self.energy(position)
-        return Evaluation(energy, jnp.zeros_like(energy), energy, model_state)
+        return Evaluation(energy, jnp.zeros_like(energy), model_state)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class _NegativeLogDensity:
-    log_density: Callable[[Any], Array]
+class LogDensityPotential(Potential):
+    """U(x) = -log_density(x), exact and without data.
 
-    def __call__(self, position: Any) -> Array:
-        return -self.log_density(position)
+    Attributes:
+        log_density: maps a position to a scalar.
+    """
+
+    log_density: Static[Callable[[Any], Array]]
+
+    def evaluate(self, position: Any, batch: Any, noise: Any, model_state: Any) -> Evaluation:
+        energy = -self.log_density(position)
+        return Evaluation(energy, jnp.zeros_like(energy), model_state)
 
 
 def from_energy(energy: Callable[[Any], Array]) -> Potential:
@@ -61,4 +67,4 @@ def from_log_density(log_density: Callable[[Any], Array]) -> Potential:
     """
     if not callable(log_density):
         refuse("log_density", "a function of a position", repr(log_density), "Pass a function that returns a scalar.")
-    return EnergyPotential(_NegativeLogDensity(log_density))
+    return LogDensityPotential(log_density)

@@ -77,8 +77,8 @@ def from_equinox(
 
     leaves = {f"{number:03d}": leaf for number, leaf in enumerate(jax.tree.leaves(state))}
     make: Any = model
-    start = (lambda key: weights_of(make(key))) if is_made else weights_of(one)
-    return network_potential(Network(apply, start, leaves or (), rebuild), loss, data, **options)
+    init = (lambda key: weights_of(make(key))) if is_made else weights_of(one)
+    return network_potential(Network(apply, init, leaves or (), rebuild), loss, data, **options)
 
 
 def _set_dropout(eqx: Any, module: Any, is_asleep: bool) -> Any:

@@ -18,7 +18,7 @@ def from_nnx(
     """The potential of a Flax nnx module.
 
     A position is a dict of weights by their dotted names; statistics of BatchNorm are a model state, of which every chain has
-    its own. `potential.start` is what to pass as `init`.
+    its own. `potential.init` is what to pass as `init`.
 
     Args:
         module: an `nnx.Module`, whose weights every chain then starts from; or a function of `nnx.Rngs` that makes one, so that
@@ -32,7 +32,7 @@ def from_nnx(
         >>> from flax import nnx
         >>> data = (jnp.ones((10, 3)), jnp.zeros(10, jnp.int32))
         >>> potential = from_nnx(lambda rngs: nnx.Linear(3, 2, rngs=rngs), "cross_entropy", data, batch_size=5, weight_decay=1.0)
-        >>> sorted(potential.start(jax.random.key(0)))
+        >>> sorted(potential.init(jax.random.key(0)))
         ['bias', 'kernel']
     """
     from flax import nnx
@@ -64,13 +64,13 @@ def from_nnx(
         outputs = module_now(inputs)
         return outputs, _values(_flat(nnx, nnx.split(module_now, nnx.Param, nnx.RngState, ...)[3]))
 
-    def start(key):
+    def init(key):
         return _values(_flat(nnx, nnx.state(module(nnx.Rngs(key)), nnx.Param)))
 
     def rebuild(weights_now, state_now):
         return merge(weights_now, state_now, False, None)
 
-    network = Network(apply, start if is_made else _values(weights), _values(rest), rebuild)
+    network = Network(apply, init if is_made else _values(weights), _values(rest), rebuild)
     return network_potential(network, loss, data, **options)
 
 
@@ -122,10 +122,10 @@ def from_linen(
     def rebuild(weights_now: Any, state_now: Any) -> Any:
         return module.bind({"params": weights_now, **(state_now or {})})
 
-    def start(key: Array) -> Any:
+    def draw_weights(key: Array) -> Any:
         return init(key)["params"]
 
-    network = Network(apply, start if weights is None else variables["params"], others or (), rebuild)
+    network = Network(apply, draw_weights if weights is None else variables["params"], others or (), rebuild)
     return network_potential(network, loss, data, **options)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from jax import Array, lax
 
 from isotherm.foundation.errors import check_choice, check_integer, refuse
+from isotherm.foundation.parts import Static
 from isotherm.foundation.randomness import fold
 from isotherm.potentials.batches import Batch, batch_indices
 from isotherm.potentials.potential import Evaluation, Potential
@@ -38,7 +39,7 @@ class LikelihoodPotential(Potential):
             compared in swaps cancel.
         model_state: what the model carries from pass to pass, such as BatchNorm statistics; every chain has its own.
         augment: maps (key, examples) to examples of the same shapes, on the device, with the randomness of the run's seed.
-        is_prior_read: whether the energies that couplings read hold the prior.
+        coupling_includes_prior: whether the energies that couplings read hold the prior.
         num_used: how many rows of the data count, where there is room to grow; None is all of them. N is this number.
         is_streamed: whether the data stay on the host, and only the batches travel. For data larger than the device's memory;
             memory-mapped arrays will do.
@@ -46,17 +47,17 @@ class LikelihoodPotential(Potential):
     Differs from the thesis: the thesis' printed (N/n) * U also scales the prior; the prior is never scaled here.
     """
 
-    log_likelihood: Callable[..., Any]
+    log_likelihood: Static[Callable[..., Any]]
     log_prior: Callable[[Any], Array] | None
     data: Any
-    batch_size: int | None = None
-    batching: str = "epochs"
-    is_batch_shared: bool = True
+    batch_size: Static[int | None] = None
+    batching: Static[str] = "epochs"
+    is_batch_shared: Static[bool] = True
     model_state: Any = None
-    augment: Callable[[Array, Any], Any] | None = None
-    is_prior_read: bool = True  # pyright: ignore[reportIncompatibleVariableOverride]
+    augment: Static[Callable[[Array, Any], Any] | None] = None
+    coupling_includes_prior: Static[bool] = True
     num_used: int | None = None
-    is_streamed: bool = False  # pyright: ignore[reportIncompatibleVariableOverride]
+    is_streamed: Static[bool] = False
 
     def __post_init__(self):
         lengths = [leaf.shape[0] if np.ndim(leaf) else -1 for leaf in jax.tree.leaves(self.data)]
@@ -93,20 +94,24 @@ class LikelihoodPotential(Potential):
     def has_data(self) -> bool:
         return True
 
-    def feed(self) -> Any:
-        return jax.tree.map(jnp.asarray, self.data), jnp.asarray(self.num_data)
+    def on_device(self) -> Potential:
+        number = jnp.asarray(self.num_data, jnp.int32)
+        data = None if self.is_streamed else jax.tree.map(jnp.asarray, self.data)
+        return self.replaced(data=data, num_used=number)
 
     def places(self, key: Array, iteration: Array, num_data: Any) -> tuple[Array, Array]:
         """Rows and weights of the batch of an iteration."""
         assert self.batch_size is not None
         return batch_indices(key, iteration, num_data, self.batch_size, self.batching)
 
-    def batch(self, key: Array, iteration: Array, feed: Any) -> Batch:
-        data, num_data = feed
+    def batch(self, key: Array, iteration: Array) -> Batch:
+        data, num_data = self.data, jnp.asarray(self.num_data)
         if self.batch_size is None:
             return self.augmented(key, iteration, Batch(data, jnp.ones(len(jax.tree.leaves(data)[0])), num_data))
         indices, weights = self.places(key, iteration, num_data)
-        return self.augmented(key, iteration, Batch(jax.tree.map(lambda leaf: leaf[indices], data), weights, num_data))
+        return self.augmented(
+            key, iteration, Batch(jax.tree.map(lambda leaf: jnp.asarray(leaf)[indices], data), weights, num_data)
+        )
 
     def augmented(self, key: Array, iteration: Array, batch: Batch) -> Batch:
         """A batch after augmentation, which is a function of the batch's key and the iteration."""
@@ -135,9 +140,9 @@ class LikelihoodPotential(Potential):
         likelihood = jnp.sum(values * weights) * (batch.num_data.astype(values.dtype) / jnp.sum(weights))
         prior = self.prior_energy(position).astype(values.dtype)
         energy = prior - likelihood
-        return Evaluation(energy, prior, energy, model_state)
+        return Evaluation(energy, prior, model_state)
 
-    def full_energy(self, position: Any, model_state: Any = None, feed: Any = None) -> Array:
+    def full_energy(self, position: Any, model_state: Any = None) -> Array:
         """The energy on all data, summed over pieces of the batch size, so that memory does not grow with N.
 
         The last piece is filled up with the first examples, which count for nothing: a model that normalises over a batch sees
@@ -145,7 +150,7 @@ class LikelihoodPotential(Potential):
         batches estimate is the mean over all versions, from which this differs by the noise of one version per example; the
         difference is the same for all batches until the next full pass.
         """
-        data, num_data = self.feed() if feed is None else feed
+        data, num_data = jax.tree.map(jnp.asarray, self.data), jnp.asarray(self.num_data)
         state = self.init_model_state() if model_state is None else model_state
         size = self.batch_size or len(jax.tree.leaves(data)[0])
 
@@ -185,7 +190,7 @@ def from_likelihood(
     is_batch_shared: bool = True,
     model_state: Any = None,
     augment: Callable[[Array, Any], Any] | None = None,
-    is_prior_read: bool = True,
+    coupling_includes_prior: bool = True,
     num_used: int | None = None,
     is_streamed: bool = False,
 ) -> LikelihoodPotential:
@@ -206,7 +211,7 @@ def from_likelihood(
         is_batch_shared,
         model_state,
         augment,
-        is_prior_read,
+        coupling_includes_prior,
         num_used,
         is_streamed,
     )

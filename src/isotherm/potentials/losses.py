@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from isotherm.foundation.errors import check_choice, check_real
+from isotherm.foundation.parts import Part
 
 Loss = Callable[[Array, Array], Array]
 
@@ -34,8 +35,8 @@ def squared_error(outputs: Array, targets: Array) -> Array:
     return jnp.sum((outputs - targets.reshape(outputs.shape)) ** 2, axis=tuple(range(1, outputs.ndim)))
 
 
-@dataclasses.dataclass(frozen=True)
-class Gaussian:
+@dataclasses.dataclass(frozen=True, eq=False)
+class Gaussian(Part):
     """A Gaussian likelihood with known standard deviation `scale`, with its normalising constant."""
 
     scale: float = 1.0
@@ -46,7 +47,7 @@ class Gaussian:
     def __call__(self, outputs: Array, targets: Array) -> Array:
         """-log density of every example."""
         errors = (outputs - targets.reshape(outputs.shape)) / self.scale
-        constant = math.log(self.scale) + 0.5 * math.log(2 * math.pi)
+        constant = jnp.log(self.scale) + 0.5 * math.log(2 * math.pi)
         return jnp.sum(0.5 * errors**2 + constant, axis=tuple(range(1, outputs.ndim)))
 
 

@@ -9,32 +9,34 @@ import jax.numpy as jnp
 from jax import Array
 
 from isotherm.foundation.errors import check_choice, check_real, refuse
+from isotherm.foundation.parts import Part, Static
 from isotherm.foundation.randomness import words
 from isotherm.potentials.batches import Batch
 from isotherm.potentials.likelihood import LikelihoodPotential
 from isotherm.potentials.losses import Loss, as_loss
+from isotherm.potentials.potential import Potential
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Network:
+class Network(Part):
     """A network as pure functions; the adapters make one of a module.
 
     Attributes:
         apply: maps (weights, model_state, inputs, is_training, key) to (outputs, next model_state). In training BatchNorm uses the
             batch's statistics; without a key dropout is off.
-        start: weights, or a function of a key that makes them.
+        init: weights, or a function of a key that makes them.
         model_state: what the network carries beside its weights, such as BatchNorm statistics; () if nothing.
         rebuild: maps (weights, model_state) to a module of the library that the network came from.
     """
 
-    apply: Callable[..., tuple[Array, Any]]
-    start: Any
+    apply: Static[Callable[..., tuple[Array, Any]]]
+    init: Any
     model_state: Any
-    rebuild: Callable[[Any, Any], Any]
+    rebuild: Static[Callable[[Any, Any], Any]]
 
 
-@dataclasses.dataclass(frozen=True)
-class WeightDecay:
+@dataclasses.dataclass(frozen=True, eq=False)
+class WeightDecay(Part):
     """The log density of a Gaussian prior of precision `precision` on every weight, without its constant."""
 
     precision: float
@@ -60,8 +62,8 @@ class NetworkPotential(LikelihoodPotential):
 
     network: Network
     loss: Loss
-    has_dropout: bool = False
-    compute_dtype: str | None = None
+    has_dropout: Static[bool] = False
+    compute_dtype: Static[str | None] = None
     prepare: Callable[[Any], Any] | None = None
 
     @property
@@ -70,9 +72,13 @@ class NetworkPotential(LikelihoodPotential):
         return super().is_exact and not self.has_dropout
 
     @property
-    def start(self) -> Any:
-        """What to pass as `init`: the module's weights, or a function of a key that draws them."""
-        return self.network.start
+    def init(self) -> Any:
+        """The module's weights, or a function of a key that draws them: where chains start."""
+        return self.network.init
+
+    def on_device(self) -> Potential:
+        # Weights to start from are no part of the program.
+        return super().on_device().replaced(network=self.network.replaced(init=None))
 
     def draw(self, key_shared: Array, key_own: Array, iterations: Array, position: Any) -> Any:
         return words(key_own, iterations, 2) if self.has_dropout else ()
@@ -117,8 +123,8 @@ class NetworkOptions(TypedDict, total=False):
         weight_decay: precision of a Gaussian prior on every weight, BatchNorm's and biases included, in the convention of
             `potentials.to_bayesian`; 0 is a flat prior.
         log_prior: a log prior of another form, in place of `weight_decay`.
-        is_prior_read: whether the energies that couplings read hold the prior. The thesis' networks leave it out: its partitions
-            and corrections are about losses.
+        coupling_includes_prior: whether the energies that couplings read hold the prior. The thesis' networks leave it out: its
+            partitions and corrections are about losses.
         dropout: "off" or "on" while sampling.
         compute_dtype: such as jnp.bfloat16, for mixed precision.
         prepare: maps inputs as stored to what the network takes, such as `data.Normalise(mean, std)` for uint8 images.
@@ -132,7 +138,7 @@ class NetworkOptions(TypedDict, total=False):
     batch_size: int | None
     weight_decay: float
     log_prior: Callable[[Any], Array] | None
-    is_prior_read: bool
+    coupling_includes_prior: bool
     dropout: str
     compute_dtype: Any
     prepare: Callable[[Any], Any] | None
@@ -165,7 +171,7 @@ def network_potential(
         is_batch_shared=options.get("is_batch_shared", True),
         model_state=network.model_state if jax.tree.leaves(network.model_state) else None,
         augment=options.get("augment"),
-        is_prior_read=options.get("is_prior_read", True),
+        coupling_includes_prior=options.get("coupling_includes_prior", True),
         num_used=options.get("num_used"),
         is_streamed=options.get("is_streamed", False),
         network=network,

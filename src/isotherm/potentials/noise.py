@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from isotherm.foundation.errors import check_real
+from isotherm.foundation.parts import Static
 from isotherm.foundation.randomness import fold, normals, normals_like, student_t
 from isotherm.potentials.potential import Evaluation, Potential, WrappedPotential
 
@@ -30,23 +31,22 @@ class NoisyPotential(WrappedPotential):
     Attributes:
         inner: the potential that noise is added to.
         energy_scale: s_U.
-        gradient_scale: s_g.
+        gradient_scale: s_g; None draws no noise for the gradient.
         degrees: degrees of freedom of the energy noise; None is Gaussian.
         is_shared: whether the chains of a run see the same noise.
-
-    Differs from the thesis: Nothing (noise models of its toy experiments).
     """
 
     energy_scale: float = 0.0
-    gradient_scale: float = 0.0
+    gradient_scale: float | None = None
     degrees: float | None = None
-    is_shared: bool = False
+    is_shared: Static[bool] = False
 
     is_exact = False  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
 
     def __post_init__(self):
         check_real("energy_scale", self.energy_scale, "Give a standard deviation.", minimum=0.0)
-        check_real("gradient_scale", self.gradient_scale, "Give a standard deviation.", minimum=0.0)
+        if self.gradient_scale is not None:
+            check_real("gradient_scale", self.gradient_scale, "Give a standard deviation.", minimum=0.0)
         if self.degrees is not None:
             check_real("degrees", self.degrees, "Give degrees of freedom, or None for Gaussian noise.", above=0.0)
 
@@ -59,20 +59,20 @@ class NoisyPotential(WrappedPotential):
         else:
             energy = student_t(key_energy, iterations, self.degrees, (), dtype)
         inner = self.inner.draw(fold(key_shared, 2), fold(key_own, 2), iterations, position)
-        gradient = normals_like(key_gradient, iterations, position) if self.gradient_scale > 0 else ()
+        gradient = normals_like(key_gradient, iterations, position) if self.gradient_scale is not None else ()
         return Noise(energy, gradient, inner)
 
     def evaluate(self, position: Any, batch: Any, noise: Noise, model_state: Any) -> Evaluation:
         found = self.inner.evaluate(position, batch, noise.inner, model_state)
         added = self.energy_scale * noise.energy
-        if self.gradient_scale > 0:
+        if self.gradient_scale is not None:
             # Zero in value, the noise in gradient: one pass gives both.
             tilted = jax.tree.map(lambda n, x: jnp.sum(n * (x - lax.stop_gradient(x))), noise.gradient, position)
             added = added + self.gradient_scale * sum(jax.tree.leaves(tilted))
-        return found._replace(energy=found.energy + added, energies=found.energies + added)
+        return found._replace(energy=found.energy + added.astype(found.energy.dtype))
 
-    def full_energy(self, position: Any, model_state: Any = None, feed: Any = None) -> Array:
-        return self.inner.full_energy(position, model_state, feed)
+    def full_energy(self, position: Any, model_state: Any = None) -> Array:
+        return self.inner.full_energy(position, model_state)
 
 
 def with_noise(
@@ -84,4 +84,4 @@ def with_noise(
     is_shared: bool = False,
 ) -> NoisyPotential:
     """`potential` with synthetic noise; see `NoisyPotential`."""
-    return NoisyPotential(potential, energy_scale, gradient_scale, degrees, is_shared)
+    return NoisyPotential(potential, energy_scale, gradient_scale or None, degrees, is_shared)

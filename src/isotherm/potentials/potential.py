@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from isotherm.foundation.errors import refuse
+from isotherm.foundation.parts import Part
 
 
 class Evaluation(NamedTuple):
@@ -21,32 +22,29 @@ class Evaluation(NamedTuple):
     Attributes:
         energy: U(x), a scalar: what the gradient is taken of.
         prior_energy: the part of U(x) that belongs to the prior; couplings may leave it out.
-        energies: the energy of each point of the position: U(x) itself, or one value per particle.
         model_state: the model state after this pass.
     """
 
     energy: Array
     prior_energy: Array
-    energies: Array
     model_state: Any
 
 
-class Potential:
+class Potential(Part):
     """Base of all potentials; its defaults are those of an exact energy without data.
 
-    Subclasses are frozen dataclasses. Arrays that grow with the data are reached through `feed` alone, which the driver
-    passes to the compiled program as an argument.
+    Subclasses are frozen dataclasses whose data are leaves: compiled programs take them as arguments.
 
     Attributes:
         is_exact: whether energies and gradients carry no noise.
         is_batch_shared: whether the chains of a run see the same batch.
-        is_prior_read: whether the energies that couplings read hold the prior. What is sampled always does.
+        coupling_includes_prior: whether the energies that couplings read hold the prior. What is sampled always does.
         is_streamed: whether data stay on the host and batches travel; then there are `places`, `data` and `num_data`.
     """
 
     is_exact: bool = True
     is_batch_shared: bool = True
-    is_prior_read: bool = True
+    coupling_includes_prior: bool = True
     is_streamed: bool = False
 
     @property
@@ -54,11 +52,16 @@ class Potential:
         """Whether there are data, seen through batches or all at once."""
         return False
 
-    def feed(self) -> Any:
-        """The data as arrays, and their number, for the compiled program."""
-        return ()
+    @property
+    def init(self) -> Any:
+        """Where chains start if nobody says: a position, a function of a key that draws one, or None if nothing is known."""
+        return None
 
-    def batch(self, key: Array, iteration: Array, feed: Any) -> Any:
+    def on_device(self) -> "Potential":
+        """The potential as compiled programs take it: data as arrays on the device, or nothing of them where they stream."""
+        return self
+
+    def batch(self, key: Array, iteration: Array) -> Any:
         """The mini-batch of an iteration, drawn with the two words `key`."""
         return ()
 
@@ -92,7 +95,7 @@ class Potential:
         """What the examples of one piece of the data add to `full_energy`; examples of weight zero add nothing."""
         return jnp.zeros(())
 
-    def full_energy(self, position: Any, model_state: Any = None, feed: Any = None) -> Array:
+    def full_energy(self, position: Any, model_state: Any = None) -> Array:
         """The energy on all data, without synthetic noise."""
         state = self.init_model_state() if model_state is None else model_state
         return self.evaluate(position, (), (), state).energy
@@ -117,8 +120,8 @@ class WrappedPotential(Potential):
         return self.inner.is_batch_shared
 
     @property
-    def is_prior_read(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.inner.is_prior_read
+    def coupling_includes_prior(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.inner.coupling_includes_prior
 
     @property
     def is_streamed(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -128,11 +131,15 @@ class WrappedPotential(Potential):
     def has_data(self) -> bool:
         return self.inner.has_data
 
-    def feed(self) -> Any:
-        return self.inner.feed()
+    @property
+    def init(self) -> Any:
+        return self.inner.init
 
-    def batch(self, key: Array, iteration: Array, feed: Any) -> Any:
-        return self.inner.batch(key, iteration, feed)
+    def on_device(self) -> Potential:
+        return self.replaced(inner=self.inner.on_device())
+
+    def batch(self, key: Array, iteration: Array) -> Any:
+        return self.inner.batch(key, iteration)
 
     def augmented(self, key: Array, iteration: Array, batch: Any) -> Any:
         return self.inner.augmented(key, iteration, batch)
@@ -150,7 +157,19 @@ class WrappedPotential(Potential):
         return self.inner.prior_energy(position)
 
 
-def check_scalar_energy(name: str, function: Callable[..., Any], *arguments: Any) -> None:
+def energy_dtype(potential: Potential, one: Any) -> str:
+    """The type of energies at positions like `one`. Refuses what is no real scalar. Traces, runs nothing."""
+
+    def energy(position, potential):
+        words, zero = jnp.zeros(2, jnp.uint32), jnp.zeros((), jnp.int32)
+        noise = jax.tree.map(lambda leaf: leaf[0], potential.draw(words, words, zero[None], position))
+        batch = potential.batch(words, zero)
+        return potential.evaluate(position, batch, noise, potential.init_model_state()).energy
+
+    return check_scalar_energy("energy", energy, one, potential)
+
+
+def check_scalar_energy(name: str, function: Callable[..., Any], *arguments: Any) -> str:
     """Refuse a function whose value at `arguments` is not one real floating-point number. Traces, runs nothing."""
     try:
         value = jax.eval_shape(function, *arguments)
@@ -163,3 +182,4 @@ def check_scalar_energy(name: str, function: Callable[..., Any], *arguments: Any
     if shape != () or dtype is None or not jnp.issubdtype(dtype, jnp.floating):
         got = f"{dtype}{list(shape)}" if shape is not None else type(value).__name__
         refuse(name, "a function that returns one real scalar", got, "Sum over components and return a float.")
+    return str(dtype)

@@ -18,7 +18,7 @@ _NEGLIGIBLE = 1e-12
 
 
 class Draws(Protocol):
-    """What an average needs: a `Run`, or draws from elsewhere. Axes (run, chain, draw, ...)."""
+    """What an average needs: a `Run`, or draws from elsewhere. Axes (chain, draw, ...), or (run, chain, draw, ...)."""
 
     @property
     def draws(self) -> Any: ...
@@ -78,7 +78,7 @@ def predict(
     """The weighted average of the networks in `run` on `inputs`.
 
     Every network uses its own BatchNorm statistics, and counts with its importance weight. Runs that are independent repeats are
-    averaged too; for each apart use `run.per_run()`.
+    averaged too; for each apart use `run.split_runs()`.
 
     Args:
         run: draws of networks' weights.
@@ -94,7 +94,7 @@ def predict(
         >>> from flax import nnx
         >>> x, y = np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32), np.arange(40) % 2
         >>> potential = iso.potentials.from_nnx(lambda rngs: nnx.Linear(2, 2, rngs=rngs), "cross_entropy", (x, y), batch_size=20)
-        >>> run = iso.sample(potential, iso.sgld(0.001), num_steps=50, init=potential.start)
+        >>> run = iso.sample(potential, iso.sgld(0.001), num_steps=50)
         >>> predict(run, potential, x).probabilities.shape
         (40, 2)
     """

@@ -1,5 +1,6 @@
 """Ensembles of networks that are no run: trained on, or joined from several."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -13,7 +14,7 @@ from isotherm.sampling import Sampler, per_chain, sample
 
 
 class Ensemble(NamedTuple):
-    """Networks from elsewhere than a run, as `predict` takes them. Axes (run, chain, draw, ...)."""
+    """Networks from elsewhere than a run, as `predict` takes them. Axes (chain, draw, ...)."""
 
     draws: Any
     model_state: Any
@@ -39,7 +40,8 @@ def trained(
     number = num_steps or -(-potential.num_data // (potential.batch_size or potential.num_data))
     log_weights = np.asarray(ensemble.log_weights)
     shape = log_weights.shape
-    starts = jax.tree.map(_flat, ensemble.draws)
+    flat = _flat(log_weights.ndim)
+    starts = jax.tree.map(flat, ensemble.draws)
     run = sample(
         potential,
         sampler,
@@ -50,7 +52,7 @@ def trained(
         seed=seed,
         progress=False,
     )
-    back = lambda leaf: np.asarray(leaf)[0, :, 0].reshape(*shape, *leaf.shape[3:])  # noqa: E731
+    back = lambda leaf: np.asarray(leaf)[:, 0].reshape(*shape, *leaf.shape[2:])  # noqa: E731
     return Ensemble(jax.tree.map(back, run.draws), jax.tree.map(back, run.model_state), log_weights)
 
 
@@ -69,15 +71,15 @@ def joined(*parts: tuple[Draws, float]) -> Ensemble:
         with np.errstate(divide="ignore"):
             relative = np.log(normalised_weights(log_weights) * log_weights.size)
         weights.append(np.log(factor) + relative.reshape(-1))
-        draws.append(jax.tree.map(_flat, ensemble.draws))
-        states.append(jax.tree.map(_flat, ensemble.model_state))
+        draws.append(jax.tree.map(_flat(log_weights.ndim), ensemble.draws))
+        states.append(jax.tree.map(_flat(log_weights.ndim), ensemble.model_state))
 
     def together(trees):
-        return jax.tree.map(lambda *leaves: np.concatenate(leaves)[None, None], *trees)
+        return jax.tree.map(lambda *leaves: np.concatenate(leaves)[None], *trees)
 
-    return Ensemble(together(draws), together(states), np.concatenate(weights)[None, None])
+    return Ensemble(together(draws), together(states), np.concatenate(weights)[None])
 
 
-def _flat(leaf: Any) -> np.ndarray:
-    """A leaf (run, chain, draw, ...) with one axis for all draws."""
-    return np.asarray(leaf).reshape(-1, *leaf.shape[3:])
+def _flat(lead: int) -> Callable[[Any], np.ndarray]:
+    """Makes one axis of the first `lead` of a leaf: one for all draws."""
+    return lambda leaf: np.asarray(leaf).reshape(-1, *leaf.shape[lead:])

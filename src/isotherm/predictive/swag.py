@@ -1,13 +1,14 @@
 """SWAG: a Gaussian of low rank plus diagonal, fitted to the path of SGD, and networks drawn from it."""
 
 import dataclasses
-import functools
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
+from isotherm.engine import programs
 from isotherm.foundation.errors import check_integer, check_real, refuse
 from isotherm.foundation.randomness import seed_key
 from isotherm.potentials.networks import NetworkPotential
@@ -72,7 +73,7 @@ class Swag:
         key = seed_key(seed)
         draws = _draw(key, self.means, self.variances, self.deviations, num, scale)
         if not jax.tree.leaves(self.model_state):
-            return Ensemble(jax.tree.map(lambda leaf: np.asarray(leaf)[None], draws), (), self._zeros(num))
+            return Ensemble(jax.tree.map(np.asarray, draws), (), self._zeros(num))
         assert potential is not None
         states = [
             [
@@ -84,11 +85,11 @@ class Swag:
             for gaussian in range(self.num_gaussians)
         ]
         rows = [jax.tree.map(lambda *leaves: np.stack(leaves), *row) for row in states]
-        state = jax.tree.map(lambda *leaves: np.stack(leaves)[None], *rows)
-        return Ensemble(jax.tree.map(lambda leaf: np.asarray(leaf)[None], draws), state, self._zeros(num))
+        state = jax.tree.map(lambda *leaves: np.stack(leaves), *rows)
+        return Ensemble(jax.tree.map(np.asarray, draws), state, self._zeros(num))
 
     def _zeros(self, num: int) -> np.ndarray:
-        return np.zeros((1, self.num_gaussians, num))
+        return np.zeros((self.num_gaussians, num))
 
 
 def fit_swag(run: Draws, *, rank: int = 20, cycle_length: int | None = None) -> Swag:
@@ -103,7 +104,7 @@ def fit_swag(run: Draws, *, rank: int = 20, cycle_length: int | None = None) -> 
             cycSWAG. None is SWAG, with one Gaussian for each chain (several chains are MultiSWAG).
     """
     check_integer("rank", rank, 2, "Give the columns of the low-rank part.")
-    num_runs, num_chains, num_draws = np.shape(run.log_weights)
+    *lead, num_draws = np.shape(run.log_weights)
     cycles = np.zeros(num_draws, int)
     if cycle_length is not None:
         times = getattr(run, "iterations", None)
@@ -115,7 +116,7 @@ def fit_swag(run: Draws, *, rank: int = 20, cycle_length: int | None = None) -> 
     if fewest < 2:
         got = f"{fewest} in one of {len(stretches)} cycles"
         refuse("run", "at least two draws for every Gaussian", got, "Lower `thinning` or `burn_in`.")
-    paths = [(r, c, stretch) for r in range(num_runs) for c in range(num_chains) for stretch in stretches]
+    paths = [(chain, stretch) for chain in np.ndindex(*lead) for stretch in stretches]
     # All Gaussians have one rank: they are stacked.
     fitted = [_fit(run, *path, min(rank, fewest)) for path in paths]
     together = [jax.tree.map(lambda *leaves: np.stack(leaves), *parts) for parts in zip(*fitted, strict=True)]
@@ -128,27 +129,24 @@ def refresh_statistics(
     """The model state after passes over `num_batches` batches in training mode at fixed weights; None is one epoch."""
     assert potential.batch_size is not None
     number = num_batches or -(-potential.num_data // potential.batch_size)
-    return jax.tree.map(np.asarray, _refresh(potential, number)(weights, model_state, potential.feed()))
+    found = programs.call(_refresh, potential.on_device(), jnp.asarray(number), weights, model_state)
+    return jax.tree.map(np.asarray, found)
 
 
-@functools.lru_cache(maxsize=16)
-def _refresh(potential: NetworkPotential, number: int) -> Any:
-    def refresh(weights, state, feed):
-        def step(k, state):
-            batch = potential.batch(jnp.zeros(2, jnp.uint32), k, feed)
-            return potential.evaluate(weights, batch, None, state).model_state
+def _refresh(potential: NetworkPotential, number: Array, weights: Any, model_state: Any) -> Any:
+    def step(k, state):
+        batch = potential.batch(jnp.zeros(2, jnp.uint32), k)
+        return potential.evaluate(weights, batch, None, state).model_state
 
-        return jax.lax.fori_loop(0, number, step, state)
-
-    return jax.jit(refresh)
+    return jax.lax.fori_loop(0, number, step, model_state)
 
 
-def _fit(run: Draws, r: int, c: int, places: np.ndarray, rank: int) -> tuple[Any, Any, Any, Any]:
+def _fit(run: Draws, chain: tuple[int, ...], places: np.ndarray, rank: int) -> tuple[Any, Any, Any, Any]:
     """Moments and deviations of one path, read one draw at a time."""
     mean = square = None
     columns: list[Any] = []
     for count, place in enumerate(places.tolist(), start=1):
-        draw = jax.tree.map(lambda leaf: np.asarray(leaf[r, c, place], np.float64), run.draws)  # noqa: B023
+        draw = jax.tree.map(lambda leaf: np.asarray(leaf[(*chain, place)], np.float64), run.draws)  # noqa: B023
         if mean is None or square is None:
             mean, square = draw, jax.tree.map(np.square, draw)
         else:
@@ -156,7 +154,7 @@ def _fit(run: Draws, r: int, c: int, places: np.ndarray, rank: int) -> tuple[Any
             square = jax.tree.map(lambda m, x: m + (x**2 - m) / count, square, draw)  # noqa: B023
         columns = [*columns, jax.tree.map(np.subtract, draw, mean)][-rank:]
     variance = jax.tree.map(lambda s, m: np.maximum(s - m**2, 1e-30), square, mean)
-    state = jax.tree.map(lambda leaf: np.asarray(leaf[r, c, int(places[-1])]), run.model_state)
+    state = jax.tree.map(lambda leaf: np.asarray(leaf[(*chain, int(places[-1]))]), run.model_state)
     single = lambda tree: jax.tree.map(lambda leaf: leaf.astype(np.float32), tree)  # noqa: E731
     deviations = jax.tree.map(lambda *leaves: np.stack(leaves), *columns)
     return single(mean), single(variance), single(deviations), state

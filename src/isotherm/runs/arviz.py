@@ -19,10 +19,13 @@ def to_arviz(run: Run, weighted: bool = False) -> Any:
     raw draws are passed on, with `sample_stats.log_weight` beside them.
     """
     az = import_arviz()
-    log_weights = np.asarray(run.log_weights)
-    draws = jax.tree.map(np.asarray, run.draws)
-    energies = np.asarray(run.energies)
-    if weighted or np.all(log_weights == log_weights[:, :1, :1]):
+    lead = run.log_weights.ndim
+    # With an axis of runs always: their chains stand one after another, and weights count within each.
+    log_weights, energies, draws = jax.tree.map(
+        lambda leaf: np.asarray(leaf).reshape(-1, *leaf.shape[lead - 2 :]), (run.log_weights, run.energies, run.draws)
+    )
+    is_even = all(np.ptp(weights) == 0 for weights in log_weights)
+    if weighted or is_even:
         stats = {"energy": _chains(energies), "log_weight": _chains(log_weights)}
     else:
         chosen = [

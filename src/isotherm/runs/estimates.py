@@ -21,7 +21,7 @@ _PIECE_BYTES = 64 << 20
 
 
 def normalised_weights(log_weights: np.ndarray) -> np.ndarray:
-    """Weights over runs, chains and draws that sum to one."""
+    """Weights over all draws of all chains that sum to one."""
     flat = np.asarray(log_weights, np.float64)
     highest = flat.max()
     if not np.isfinite(highest):
@@ -38,15 +38,20 @@ def effective_sample_size(log_weights: np.ndarray) -> float:
 def pieces(
     draws: Any, weights: np.ndarray, first: int = 0, last: int | None = None
 ) -> Iterator[tuple[Any, np.ndarray]]:
-    """The draws first, ..., last - 1 and their weights, flattened over runs and chains, in pieces that fit in memory."""
-    end = weights.shape[2] if last is None else last
+    """The draws first, ..., last - 1 and their weights, flattened over chains and draws, in pieces that fit in memory.
+
+    The draws are along the last axis of the weights; the axes before it are those of chains.
+    """
+    axis = weights.ndim - 1
+    end = weights.shape[axis] if last is None else last
     leaves = jax.tree.leaves(draws)
-    row = sum(leaf.size // max(leaf.shape[2], 1) * leaf.dtype.itemsize for leaf in leaves)
+    row = sum(leaf.size // max(leaf.shape[axis], 1) * leaf.dtype.itemsize for leaf in leaves)
     length = max(1, _PIECE_BYTES // max(row, 1))
     for start in range(first, end, length):
-        span = slice(start, min(start + length, end))
-        piece = jax.tree.map(lambda leaf: _flat(np.asarray(leaf[:, :, span])), draws)  # noqa: B023
-        yield piece, _flat(weights[:, :, span])
+        span = (..., slice(start, min(start + length, end)))
+        place = (*(slice(None),) * axis, span[1])
+        piece = jax.tree.map(lambda leaf: flat(np.asarray(leaf[place]), axis), draws)  # noqa: B023
+        yield piece, flat(weights[span], axis)
 
 
 def expectation(function: Callable[[Any], Any], draws: Any, log_weights: np.ndarray) -> Any:
@@ -124,12 +129,12 @@ def estimate(function: Callable[[Any], Any], draws: Any, log_weights: np.ndarray
 
 def sum_stretches(rows: Callable[[Any], np.ndarray], draws: Any, weights: np.ndarray) -> Stretches:
     """Sums over stretches of every chain of all runs; `rows` maps flat draws to values of shape (draws, K)."""
-    runs, chains, number = weights.shape
-    sums = []
-    for span in np.array_split(np.arange(number), num_stretches(runs * chains, number)):
+    *lead, number = weights.shape
+    chains, sums = math.prod(lead), []
+    for span in np.array_split(np.arange(number), num_stretches(chains, number)):
         parts = []
         for piece, mass in pieces(draws, weights, int(span[0]), int(span[-1]) + 1):
-            mass = mass.reshape(runs * chains, -1)
+            mass = mass.reshape(chains, -1)
             values = rows(piece).reshape(*mass.shape, -1)
             # A draw without weight may hold anything, such as the NaN of a chain that diverged.
             values = np.where(mass[..., None] > 0, values, 0.0)
@@ -148,11 +153,11 @@ def systematic_indices(weights: np.ndarray, num: int, seed: int) -> np.ndarray:
 
 
 def resample(draws: Any, log_weights: np.ndarray, num: int, seed: int) -> Any:
-    """`num` draws of equal weight, by systematic resampling over runs, chains and draws."""
+    """`num` draws of equal weight, by systematic resampling over all draws of all chains."""
     weights = normalised_weights(log_weights)
     chosen = systematic_indices(weights.reshape(-1), num, seed)
-    run, chain, draw = np.unravel_index(chosen, weights.shape)
-    return jax.tree.map(lambda leaf: np.asarray(leaf)[run, chain, draw], draws)
+    places = np.unravel_index(chosen, weights.shape)
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[places], draws)
 
 
 def mode_masses(modes: Any, draws: Any, log_weights: np.ndarray, num_modes: int | None = None) -> np.ndarray:
@@ -161,8 +166,8 @@ def mode_masses(modes: Any, draws: Any, log_weights: np.ndarray, num_modes: int 
     Args:
         modes: centres, shape (num_modes, *position shape): a draw belongs to the nearest one; or a function that maps a
             position to the number of its mode.
-        draws: axes (run, chain, draw, ...).
-        log_weights: axes (run, chain, draw).
+        draws: axes (chain, draw, ...), or (run, chain, draw, ...).
+        log_weights: the same axes up to the draws.
         num_modes: how many modes there are, where `modes` is a function.
     """
     if callable(modes):
@@ -184,5 +189,6 @@ def mode_masses(modes: Any, draws: Any, log_weights: np.ndarray, num_modes: int 
     return masses
 
 
-def _flat(array: np.ndarray) -> np.ndarray:
-    return array.reshape(math.prod(array.shape[:3]), *array.shape[3:])
+def flat(array: np.ndarray, axis: int) -> np.ndarray:
+    """All axes up to that of the draws as one."""
+    return array.reshape(math.prod(array.shape[: axis + 1]), *array.shape[axis + 1 :])

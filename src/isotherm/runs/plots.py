@@ -18,7 +18,7 @@ def plot_trace(run: Run, coordinates: tuple[int, ...] = (0, 1), axes: Any = None
     figure, axes = _canvas(axes, len(coordinates), (8, 2.2 * len(coordinates)))
     stride = -(-run.num_draws // _MOST_POINTS)
     for axis, coordinate in zip(axes, coordinates, strict=True):
-        for chain in flat[:, :, ::stride, coordinate].reshape(-1, len(run.iterations[::stride])):
+        for chain in flat[..., ::stride, coordinate].reshape(-1, len(run.iterations[::stride])):
             axis.plot(run.iterations[::stride], chain, lw=0.6, alpha=0.8)
         axis.set_ylabel(f"x[{coordinate}]")
     axes[-1].set_xlabel("iteration")
@@ -54,7 +54,7 @@ def plot_energy(run: Run, bins: int = 60, axes: Any = None) -> Any:
     figure, axes = _canvas(axes, 2, (8, 4.4))
     energies = np.asarray(run.energies, np.float64)
     stride = -(-run.num_draws // _MOST_POINTS)
-    for chain in energies[:, :, ::stride].reshape(-1, len(run.iterations[::stride])):
+    for chain in energies[..., ::stride].reshape(-1, len(run.iterations[::stride])):
         axes[0].plot(run.iterations[::stride], chain, lw=0.6, alpha=0.8)
     axes[0].set_xlabel("iteration")
     axes[0].set_ylabel("energy")
@@ -69,7 +69,8 @@ def plot_energy(run: Run, bins: int = 60, axes: Any = None) -> Any:
 def _flat_coordinates(run: Run) -> np.ndarray:
     """Draws with all coordinates of a position along the last axis."""
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(run.draws)]
-    return np.concatenate([leaf.reshape(*leaf.shape[:3], -1) for leaf in leaves], axis=-1)
+    lead = run.log_weights.ndim
+    return np.concatenate([leaf.reshape(*leaf.shape[:lead], -1) for leaf in leaves], axis=-1)
 
 
 def _canvas(axes: Any, count: int, size: tuple[float, float]) -> tuple[Any, Any]:

@@ -10,24 +10,22 @@ import numpy as np
 
 from isotherm.foundation.errors import check_real, refuse
 from isotherm.runs import energies as by_energy
-from isotherm.runs import estimates
-from isotherm.runs.store import FORMAT, read_json, read_records, write_arrays, write_json
-
-_TOTALS = ("num_steps", "seconds", "compile_seconds")
+from isotherm.runs import estimates, saving
+from isotherm.runs.record_times import RecordTimes
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Run:
-    """Draws with their weights, and how they came about. Axes are (run, chain, draw, ...).
+    """Draws with their weights, and how they came about. Axes are (chain, draw, ...); with `num_runs`, (run, chain, draw, ...).
 
     Attributes:
         draws: a pytree like a position. Arrays on disk are read when they are indexed.
         log_weights: log importance weights; all zero for samplers that do not weigh. A draw of a diverged chain has -inf.
         energies: the stochastic energy at each draw, as the sampler saw it.
-        iterations: when each draw was taken.
+        times: when each draw was taken; see `iterations`.
         stats: what was seen at every iteration (`best_energy`, `best_position`, `first_hit`, `diverged_at`) and what the coupling
             and the kernel report.
-        observed: what the coupling recorded with every draw.
+        observed: what the coupling recorded with every draw, with the draws where those of positions are.
         model_state: model states of the draws, such as BatchNorm statistics.
         config: what was asked for.
         environment: versions and device.
@@ -44,7 +42,7 @@ class Run:
     draws: Any
     log_weights: Any
     energies: Any
-    iterations: np.ndarray
+    times: Any
     stats: dict[str, Any]
     observed: dict[str, Any]
     model_state: Any
@@ -57,61 +55,69 @@ class Run:
     @classmethod
     def assemble(
         cls,
-        arrays: Any,
-        times: np.ndarray,
+        arrays: dict[str, Any],
+        times: Any,
         stats: dict[str, Any],
         config: dict[str, Any],
         environment: dict[str, Any],
-        num_steps: int,
-        seconds: float,
-        compile_seconds: float,
+        **totals: Any,
     ) -> Self:
         """A run from its records; those past the end of a run that stopped early are left out."""
-        count = int(np.searchsorted(times, num_steps))
-        if count < len(times):
-            arrays = jax.tree.map(lambda leaf: leaf[:, :, :count], arrays)
-        return cls(
+        run = cls(
             arrays["draws"],
             arrays["log_weights"],
             arrays["energies"],
-            np.asarray(times[:count]),
+            times,
             stats,
             arrays["observed"],
             arrays["model_state"],
             config,
             environment,
-            num_steps,
-            seconds,
-            compile_seconds,
+            **totals,
         )
+        count = times.before(run.num_steps) if isinstance(times, RecordTimes) else len(times)
+        return run if count == len(times) else run.select(slice(count))
+
+    @property
+    def iterations(self) -> np.ndarray:
+        """When each draw was taken."""
+        return np.asarray(self.times[:])
 
     @property
     def num_draws(self) -> int:
         """Draws per chain."""
-        return len(self.iterations)
+        return self.log_weights.shape[-1]
 
     @property
     def name(self) -> str:
         """The name of the sampler."""
         return self.config["sampler"]["name"]
 
-    def per_run(self) -> list[Self]:
-        """The independent repeats, each as a run of its own, with an axis of one run."""
+    @property
+    def has_run_axis(self) -> bool:
+        """Whether the leading axis is that of independent repeats."""
+        return self.log_weights.ndim == 3
 
-        def only(number):
-            return lambda leaf: np.asarray(leaf[number : number + 1])
+    def split_runs(self) -> list[Self]:
+        """The independent repeats, each as a run of its own, without an axis for them."""
+        if not self.has_run_axis:
+            return [self]
+        return [self._at(number) for number in range(self.log_weights.shape[0])]
 
-        kept = ("draws", "log_weights", "energies", "stats", "observed", "model_state")
-        return [
-            dataclasses.replace(self, **{name: jax.tree.map(only(number), getattr(self, name)) for name in kept})
-            for number in range(self.log_weights.shape[0])
-        ]
+    def of_sampler(self, number: int, config: dict[str, Any]) -> Self:
+        """What belongs to one sampler of a sweep, whose axis comes first."""
+        return dataclasses.replace(self._at(number), config=config)
 
-    def taking(self, draws: Any) -> Self:
+    def _at(self, number: int) -> Self:
+        """Everything at one place of the first axis."""
+        kept = {name: jax.tree.map(lambda leaf: leaf[number], getattr(self, name)) for name in (*saving.DRAWN, "stats")}
+        return dataclasses.replace(self, **kept)
+
+    def select(self, draws: Any) -> Self:
         """The run with some of its draws: those that an index array or a slice picks."""
-        kept = ("draws", "log_weights", "energies", "observed", "model_state")
-        picked = {name: jax.tree.map(lambda leaf: leaf[:, :, draws], getattr(self, name)) for name in kept}
-        return dataclasses.replace(self, iterations=self.iterations[draws], **picked)
+        place = (*(slice(None),) * (self.log_weights.ndim - 1), draws)
+        picked = {name: jax.tree.map(lambda leaf: leaf[place], getattr(self, name)) for name in saving.DRAWN}
+        return dataclasses.replace(self, times=np.asarray(self.times[draws]), **picked)
 
     def expectation(self, function: Callable[[Any], Any]) -> Any:
         """The weighted mean of `function(position)` over all draws."""
@@ -215,46 +221,12 @@ class Run:
 
     def save(self, folder: str | pathlib.Path) -> None:
         """Write the run to a new folder, in the form that `sample(out=...)` writes."""
-        folder = pathlib.Path(folder)
-        if (folder / "run.json").exists():
-            refuse("folder", "without a run", f"{folder}, which holds one", "Choose another folder.")
-        write_arrays(folder / "records", self._records())
-        self.write_summary_files(folder)
-        stored = {"format": FORMAT, "config": self.config, "environment": self.environment}
-        write_json(folder / "run.json", stored)
-
-    def write_summary_files(self, folder: pathlib.Path) -> None:
-        """What is known at the end: statistics, and `finished.json`, whose presence says that the run is complete."""
-        write_arrays(folder / "end", {"iterations": self.iterations, "stats": self.stats})
-        write_json(folder / "finished.json", {name: getattr(self, name) for name in _TOTALS})
+        saving.save(self, pathlib.Path(folder))
 
     @classmethod
     def load(cls, folder: str | pathlib.Path) -> Self:
         """A finished run from its folder. Draws are read when they are indexed."""
-        folder = pathlib.Path(folder)
-        stored = read_json(folder / "run.json")
-        if not (folder / "finished.json").exists():
-            remedy = "It was stopped before its end: continue it with `iso.resume` or `isotherm resume`."
-            refuse("folder", "a finished run", f"{folder} without finished.json", remedy)
-        finished = read_json(folder / "finished.json")
-        end = jax.tree.map(np.asarray, read_records(folder / "end"))
-        return cls.assemble(
-            read_records(folder / "records"),
-            end["iterations"],
-            end["stats"],
-            stored["config"],
-            stored["environment"],
-            **{name: finished[name] for name in _TOTALS},
-        )
-
-    def _records(self) -> dict[str, Any]:
-        return {
-            "draws": self.draws,
-            "model_state": self.model_state,
-            "energies": self.energies,
-            "log_weights": self.log_weights,
-            "observed": self.observed,
-        }
+        return cls.assemble(**saving.load(pathlib.Path(folder)))
 
 
 load = Run.load

@@ -1,7 +1,7 @@
 """Records in memory or on disk, behind one interface.
 
 On disk a folder holds `run.json`, one Zarr array per leaf of the records under `records/`, and checkpoints. Arrays are written and
-read with TensorStore. Axes are (run, chain, draw, ...) everywhere.
+read with TensorStore. The axis of draws has one place in all of them: 1 for (chain, draw, ...), 2 for (run, chain, draw, ...).
 """
 
 import json
@@ -14,7 +14,7 @@ import numpy as np
 from isotherm.foundation.errors import refuse
 from isotherm.runs.pytree_json import describe_structure, named_leaves, rebuild
 
-FORMAT = 1
+FORMAT = 2
 _CHUNK_BYTES = 4 << 20
 
 
@@ -57,19 +57,18 @@ class StoredArray:
 class MemorySink:
     """Records in arrays of their final size."""
 
-    def __init__(self, num_records: int):
-        self._num_records = num_records
+    def __init__(self, num_records: int, axis: int):
+        self._num_records, self._axis = num_records, axis
         self._arrays: Any = None
 
     def write(self, start: int, records: Any) -> None:
-        """Take records whose leaves have axes (run, chain, draw, ...) as those from number `start` on."""
+        """Take records as those from number `start` on."""
         if self._arrays is None:
             self._arrays = jax.tree.map(
-                lambda leaf: np.zeros((*leaf.shape[:2], self._num_records, *leaf.shape[3:]), leaf.dtype), records
+                lambda leaf: np.zeros(_shape(leaf, self._axis, self._num_records), leaf.dtype), records
             )
-        stop = start + jax.tree.leaves(records)[0].shape[2]
         for array, leaf in zip(jax.tree.leaves(self._arrays), jax.tree.leaves(records), strict=True):
-            array[:, :, start:stop] = leaf
+            array[_span(leaf, self._axis, start)] = leaf
 
     def flush(self) -> None:
         """Nothing waits."""
@@ -82,20 +81,20 @@ class MemorySink:
 class StoreSink:
     """Records that stream to a folder of Zarr arrays."""
 
-    def __init__(self, folder: pathlib.Path, num_records: int):
-        self._folder, self._num_records = folder, num_records
+    def __init__(self, folder: pathlib.Path, num_records: int, axis: int):
+        self._folder, self._num_records, self._axis = folder, num_records, axis
         self._handles: dict[str, Any] = {}
         self._pending: list[Any] = []
 
     def write(self, start: int, records: Any) -> None:
-        """Take records whose leaves have axes (run, chain, draw, ...) as those from number `start` on."""
+        """Take records as those from number `start` on."""
         if not self._handles:
             self._open(records)
         self.flush()  # One block in flight at a time, so that memory stays flat.
         for name, leaf in named_leaves(records).items():
-            stop = start + leaf.shape[2]
+            place = self._handles[name][_span(leaf, self._axis, start)]
             # A copy: the leaf may be a view of a buffer that the next block writes to.
-            self._pending.append(self._handles[name][:, :, start:stop].write(np.array(leaf, order="C")))
+            self._pending.append(place.write(np.array(leaf, order="C")))
 
     def flush(self) -> None:
         """Return when everything is on disk."""
@@ -111,20 +110,32 @@ class StoreSink:
     def _open(self, records: Any) -> None:
         write_json(self._folder / "structure.json", describe_structure(records))
         for name, leaf in named_leaves(records).items():
-            shape = (*leaf.shape[:2], self._num_records, *leaf.shape[3:])
-            path = self._folder / name
-            self._handles[name] = open_array(path) if path.exists() else create_array(path, shape, leaf.dtype)
-            if self._handles[name].shape[2] < self._num_records:
-                self._handles[name] = self._handles[name].resize(exclusive_max=shape).result()
+            shape, path = _shape(leaf, self._axis, self._num_records), self._folder / name
+            found = open_array(path) if path.exists() else create_array(path, shape, leaf.dtype, self._axis)
+            if found.shape[self._axis] < self._num_records:
+                found = found.resize(exclusive_max=shape).result()
+            self._handles[name] = found
 
 
-def create_array(path: pathlib.Path, shape: tuple[int, ...], dtype: Any, overwrite: bool = False) -> Any:
-    """A new Zarr array, cut along the axis of draws."""
+def _shape(leaf: np.ndarray, axis: int, number: int) -> tuple[int, ...]:
+    return (*leaf.shape[:axis], number, *leaf.shape[axis + 1 :])
+
+
+def _span(leaf: np.ndarray, axis: int, start: int) -> tuple[slice, ...]:
+    """Where the draws of `leaf` go in an array of all draws, from `start` on."""
+    return (*(slice(None),) * axis, slice(start, start + leaf.shape[axis]))
+
+
+def create_array(
+    path: pathlib.Path, shape: tuple[int, ...], dtype: Any, axis: int | None, overwrite: bool = False
+) -> Any:
+    """A new Zarr array, cut along the axis of draws, if it has one."""
     import tensorstore as ts
 
-    row = max(int(np.prod(shape[:2] + shape[3:])) * np.dtype(dtype).itemsize, 1)
-    draws = max(1, min(shape[2], _CHUNK_BYTES // row)) if len(shape) > 2 else 1
-    chunks = [max(1, draws if axis == 2 else size) for axis, size in enumerate(shape)]
+    chunks = [max(1, size) for size in shape]
+    if axis is not None:
+        row = max(int(np.prod(shape[:axis] + shape[axis + 1 :])) * np.dtype(dtype).itemsize, 1)
+        chunks[axis] = max(1, min(shape[axis], _CHUNK_BYTES // row))
     metadata = {"shape": shape, "chunks": chunks, "dtype": _zarr_type(dtype), "compressor": None}
     store = {"driver": "file", "path": str(path)}
     specification = {"driver": "zarr", "kvstore": store, "metadata": metadata}
@@ -143,12 +154,12 @@ def open_array(path: pathlib.Path) -> Any:
         raise ValueError(f"`folder` must be complete; got a missing or damaged array {path}. {remedy}") from error
 
 
-def write_arrays(folder: pathlib.Path, tree: Any) -> None:
+def write_arrays(folder: pathlib.Path, tree: Any, axis: int | None = None) -> None:
     """A pytree of arrays of any shapes, each written whole."""
     write_json(folder / "structure.json", describe_structure(tree))
     for name, leaf in named_leaves(tree).items():
         array = np.asarray(leaf)
-        create_array(folder / name, array.shape, array.dtype, overwrite=True).write(array).result()
+        create_array(folder / name, array.shape, array.dtype, axis, overwrite=True).write(array).result()
 
 
 def read_records(folder: pathlib.Path) -> Any:
@@ -172,6 +183,16 @@ def read_json(path: pathlib.Path) -> Any:
         refuse(
             "folder", "a folder that isotherm wrote", f"no readable {path}", f"{type(error).__name__}: check the path."
         )
+
+
+def check_format(stored: Any, folder: pathlib.Path) -> None:
+    """Refuse the `run.json` of another version."""
+    found = stored.get("format") if isinstance(stored, dict) else None
+    if found != FORMAT or "config" not in stored:
+        remedy = (
+            "It was written by another version of isotherm, or damaged: read it with that version, or start a new run."
+        )
+        refuse("folder", f"a run of format {FORMAT}", f"{folder}, of format {found}", remedy)
 
 
 def _zarr_type(dtype: Any) -> str:

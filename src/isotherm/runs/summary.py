@@ -46,7 +46,7 @@ class Summary:
 
 def summarise(run: Run) -> Summary:
     """Weighted means, their errors and standard deviations of the first coordinates, and what to worry about."""
-    shapes = {name: leaf.shape[3:] for name, leaf in named_leaves(run.draws).items()}
+    shapes = {name: leaf.shape[run.log_weights.ndim :] for name, leaf in named_leaves(run.draws).items()}
     places = [
         (name, place) for name, shape in shapes.items() for place in itertools.islice(np.ndindex(shape), _MOST_ROWS)
     ]
@@ -117,7 +117,7 @@ def _notes_on_exchange(run: Run) -> list[str]:
     if "num_swaps" not in stats:
         return []
     notes = []
-    idle = np.flatnonzero(np.sum(stats["num_swaps"], axis=0) == 0).tolist()
+    idle = np.flatnonzero(np.sum(_rows(stats["num_swaps"]), axis=0) == 0).tolist()
     if idle:
         remedy = "bring their temperatures closer with more replicas"
         if not run.config.get("is_exact"):
@@ -128,6 +128,10 @@ def _notes_on_exchange(run: Run) -> list[str]:
             "No replica made a round trip from the target to the hottest rung and back: the hot rungs help nobody yet."
         )
     return notes
+
+
+def _rows(array: np.ndarray) -> np.ndarray:
+    return array.reshape(-1, array.shape[-1])
 
 
 def _notes_on_contours(run: Run) -> list[str]:
@@ -154,7 +158,7 @@ def _notes_on_contours(run: Run) -> list[str]:
             f"{top:.0%} of the energies fell into the open top bin, which is not flattened: raise the partition."
         )
     theta = np.asarray(stats["theta"])
-    if run.config["sampler"]["coupling"].get("field") == "theta" and np.max(theta[..., -1]) > 0.9:
+    if run.config["sampler"]["coupling"]["field"]["class"] == "Theta" and np.max(theta[..., -1]) > 0.9:
         notes.append(
             'Theta has run away into the top bin, where psi is 1 and nothing pushes it back: the field "theta" has no fixed point '
             'here. Raise the partition above all energies, or use the field "psi".'

@@ -1,12 +1,16 @@
 """Samplers that flatten the energy, and weigh their draws."""
 
-from typing import Any
+from typing import Any, TypedDict, Unpack
+
+import numpy as np
 
 from isotherm.contour import Contour
-from isotherm.contour.contour import DEFAULT_GAIN
-from isotherm.contour.partition import as_partition
-from isotherm.contour.weighing import Regularised
+from isotherm.contour.fields import Cumulative, Field, ThetaPower, as_field
+from isotherm.contour.partition import Partition, as_partition
+from isotherm.contour.start import check_initial_theta
+from isotherm.contour.weight_rule import RegularizedWeights
 from isotherm.estimators import Estimator, Plain
+from isotherm.foundation.errors import check_options, refuse
 from isotherm.foundation.schedules import PolynomialGain, Schedule, check_schedule
 from isotherm.kernels import PSGLD, SGHMC, SGLD, Kernel, limited, within
 from isotherm.samplers.independent import Box
@@ -14,205 +18,156 @@ from isotherm.sampling.sampler import Sampler
 
 _AWSGLD_GAIN = PolynomialGain(100.0, 0.75, 1000.0)
 
-Bounds = tuple[float, float] | None
+
+class ContourOptions(TypedDict, total=False):
+    """Options that all samplers with a multiplier on the gradient take; see `isotherm.contour.Contour`.
+
+    Attributes:
+        temperature: T; 1.
+        zeta: how far to flatten: 0 is the plain sampler, 1 gives a flat energy histogram; 0.75.
+        gain: of theta, a number or a function of the iteration in (0, 1]; 1 / (k^0.6 + 100).
+        field: what moves theta: "psi", "theta^zeta" (the thesis' CSGLD), "theta" (its ICSGLD), or an object; "psi".
+        slopes: "backward" or "forward"; "backward".
+        bounds: of the multiplier, or None; (-5, 5).
+        initial_theta: "uniform", "decreasing", "flat", "pilot", or a value for every bin; "uniform".
+        warm_up: iterations of the plain sampler before theta is learnt; 0.
+        weight_rule: `RegularizedWeights` for a zeta so large that the exact weights degenerate; None.
+        perturbation: added to f of the field "theta^zeta", so that theta moves at a large zeta too; 0.
+        estimator: of energies and gradients; the plain one.
+        box: (low, high), out of which moves are rejected; None.
+    """
+
+    temperature: Schedule
+    zeta: float
+    gain: Schedule
+    field: str | Field
+    slopes: str
+    bounds: tuple[float, float] | None
+    initial_theta: Any
+    warm_up: int
+    weight_rule: RegularizedWeights | None
+    perturbation: float
+    estimator: Estimator | None
+    box: Box
 
 
-def csgld(
-    step_size: Schedule,
-    *,
-    partition: Any,
-    temperature: Schedule = 1.0,
-    zeta: float = 0.75,
-    gain: Schedule = DEFAULT_GAIN,
-    field: str = "psi",
-    slopes: str = "backward",
-    bounds: Bounds = (-5.0, 5.0),
-    start: str | tuple[float, ...] = "uniform",
-    warm_up: int = 0,
-    weighing: Regularised | None = None,
-    perturbation: float = 0.0,
-    estimator: Estimator | None = None,
-    box: Box = None,
-) -> Sampler:
+class AwsgldOptions(TypedDict, total=False):
+    """Options of `awsgld`; see `ContourOptions`."""
+
+    temperature: Schedule
+    zeta: float
+    gain: Schedule
+    initial_theta: Any
+    warm_up: int
+    weight_rule: RegularizedWeights | None
+    estimator: Estimator | None
+    box: Box
+
+
+def csgld(step_size: Schedule, *, partition: Any, **options: Unpack[ContourOptions]) -> Sampler:
     """Contour SGLD: every chain learns the weights of energy bins of its own.
 
     Promises that weighted draws follow exp(-U / T), up to O(step size times multiplier) and what theta moves while chains mix;
     biased where energy noise times slope is not small. The thesis' field is "theta^zeta", for which `perturbation` adds a constant
-    to f.
+    to f. Options: `ContourOptions`.
     """
-    coupling = _contour(partition, zeta, gain, field, False, slopes, bounds, start, warm_up, weighing, perturbation)
-    return _sampler("csgld", SGLD(), step_size, temperature, estimator, coupling, box)
+    return _sampler("csgld", SGLD(), step_size, _contour("csgld", partition, False, options), options)
 
 
-def csghmc(
-    step_size: Schedule,
-    *,
-    partition: Any,
-    temperature: Schedule = 1.0,
-    friction: float = 0.1,
-    zeta: float = 0.75,
-    gain: Schedule = DEFAULT_GAIN,
-    field: str = "psi",
-    slopes: str = "backward",
-    bounds: Bounds = (-5.0, 5.0),
-    start: str | tuple[float, ...] = "uniform",
-    warm_up: int = 0,
-    weighing: Regularised | None = None,
-    perturbation: float = 0.0,
-    estimator: Estimator | None = None,
-    box: Box = None,
-) -> Sampler:
-    """Contour SGHMC: `csgld` with momentum, and with the same promise."""
-    coupling = _contour(partition, zeta, gain, field, False, slopes, bounds, start, warm_up, weighing, perturbation)
-    return _sampler("csghmc", SGHMC(friction), step_size, temperature, estimator, coupling, box)
+def csghmc(step_size: Schedule, *, partition: Any, friction: float = 0.1, **options: Unpack[ContourOptions]) -> Sampler:
+    """Contour SGHMC: `csgld` with momentum, and with the same promise and options."""
+    return _sampler("csghmc", SGHMC(friction), step_size, _contour("csghmc", partition, False, options), options)
 
 
 def ksgld(
     step_size: Schedule,
     *,
     partition: Any,
-    theta: tuple[float, ...],
+    theta: Any,
     temperature: Schedule = 1.0,
     zeta: float = 0.75,
     slopes: str = "backward",
-    bounds: Bounds = (-5.0, 5.0),
-    estimator: Estimator | None = None,
+    bounds: tuple[float, float] | None = (-5.0, 5.0),
     box: Box = None,
 ) -> Sampler:
     """CSGLD with known weights of the bins, which are not learnt.
 
     Promises that weighted draws follow exp(-U / T), up to O(step size times multiplier); biased by energy noise.
     """
-    coupling = Contour(as_partition(partition), zeta, slopes=slopes, bounds=bounds, start=tuple(theta), is_frozen=True)
-    return _sampler("ksgld", SGLD(), step_size, temperature, estimator, coupling, box)
+    bins = as_partition(partition)
+    if isinstance(bins, Partition):
+        check_initial_theta(np.asarray(theta, float), bins.num_bins, "theta")
+    coupling = Contour(bins, zeta, slopes=slopes, bounds=bounds, initial_theta=theta, is_frozen=True)
+    return _sampler("ksgld", SGLD(), step_size, coupling, {"temperature": temperature, "box": box})
 
 
-def icsgld(
-    step_size: Schedule,
-    *,
-    partition: Any,
-    temperature: Schedule = 1.0,
-    zeta: float = 0.75,
-    gain: Schedule = DEFAULT_GAIN,
-    field: str = "psi",
-    slopes: str = "backward",
-    bounds: Bounds = (-5.0, 5.0),
-    start: str | tuple[float, ...] = "uniform",
-    warm_up: int = 0,
-    weighing: Regularised | None = None,
-    estimator: Estimator | None = None,
-    box: Box = None,
-) -> Sampler:
+def icsgld(step_size: Schedule, *, partition: Any, **options: Unpack[ContourOptions]) -> Sampler:
     """Interacting contour SGLD: all chains learn the weights of the bins together.
 
-    Promises what `csgld` does. The thesis' field is "theta", which runs away into the top bin when chains meet it.
+    Promises what `csgld` does. The thesis' field is "theta", which runs away into the top bin when chains meet it. Options:
+    `ContourOptions`.
     """
-    coupling = _contour(partition, zeta, gain, field, True, slopes, bounds, start, warm_up, weighing)
-    return _sampler("icsgld", SGLD(), step_size, temperature, estimator, coupling, box)
+    return _sampler("icsgld", SGLD(), step_size, _contour("icsgld", partition, True, options), options)
 
 
 def icsghmc(
-    step_size: Schedule,
-    *,
-    partition: Any,
-    temperature: Schedule = 1.0,
-    friction: float = 0.1,
-    zeta: float = 0.75,
-    gain: Schedule = DEFAULT_GAIN,
-    field: str = "psi",
-    slopes: str = "backward",
-    bounds: Bounds = (-5.0, 5.0),
-    start: str | tuple[float, ...] = "uniform",
-    warm_up: int = 0,
-    weighing: Regularised | None = None,
-    estimator: Estimator | None = None,
-    box: Box = None,
+    step_size: Schedule, *, partition: Any, friction: float = 0.1, **options: Unpack[ContourOptions]
 ) -> Sampler:
-    """Interacting contour SGHMC: `icsgld` with momentum, and with the same promise."""
-    coupling = _contour(partition, zeta, gain, field, True, slopes, bounds, start, warm_up, weighing)
-    return _sampler("icsghmc", SGHMC(friction), step_size, temperature, estimator, coupling, box)
+    """Interacting contour SGHMC: `icsgld` with momentum, and with the same promise and options."""
+    return _sampler("icsghmc", SGHMC(friction), step_size, _contour("icsghmc", partition, True, options), options)
 
 
 def picsgld(
     step_size: Schedule,
     *,
     partition: Any,
-    temperature: Schedule = 1.0,
     decay: float = 0.99,
-    regulariser: float = 1e-3,
+    regularizer: float = 1e-3,
     gradient_scale: float = 1.0,
     freeze_after: int | None = None,
-    zeta: float = 0.75,
-    gain: Schedule = DEFAULT_GAIN,
-    field: str = "psi",
-    slopes: str = "backward",
-    bounds: Bounds = (-5.0, 5.0),
-    start: str | tuple[float, ...] = "uniform",
-    warm_up: int = 0,
-    weighing: Regularised | None = None,
-    estimator: Estimator | None = None,
-    box: Box = None,
+    **options: Unpack[ContourOptions],
 ) -> Sampler:
     """`icsgld` with RMSprop's preconditioner.
 
     Promises what `icsgld` does from the iteration `freeze_after` on; while the preconditioner adapts, it is biased as `psgld` is.
+    Options: `ContourOptions`.
     """
-    coupling = _contour(partition, zeta, gain, field, True, slopes, bounds, start, warm_up, weighing)
-    kernel = PSGLD(decay, regulariser, gradient_scale, freeze_after=freeze_after)
-    return _sampler("picsgld", kernel, step_size, temperature, estimator, coupling, box)
+    kernel = PSGLD(decay, regularizer, gradient_scale, freeze_after=freeze_after)
+    return _sampler("picsgld", kernel, step_size, _contour("picsgld", partition, True, options), options)
 
 
 def awsgld(
-    step_size: Schedule,
-    *,
-    partition: Any,
-    temperature: Schedule = 1.0,
-    zeta: float = 1.0,
-    gain: Schedule = _AWSGLD_GAIN,
-    start: str | tuple[float, ...] = "flat",
-    max_displacement: float | None = None,
-    warm_up: int = 0,
-    weighing: Regularised | None = None,
-    estimator: Estimator | None = None,
-    box: Box = None,
+    step_size: Schedule, *, partition: Any, max_displacement: float | None = None, **options: Unpack[AwsgldOptions]
 ) -> Sampler:
     """Adaptively weighted SGLD: the weights are running sums, so that gradients grow while energies are high.
 
     The multiplier is not bounded, its growth is the speed-up; bound the displacement instead. Made to find low energies: promises
     that some chain comes close to the lowest energy it can reach. Weighted draws follow exp(-U / T) only at steps so small that the
-    largest multiplier times the step size stays small.
+    largest multiplier times the step size stays small. Options: `AwsgldOptions`, where zeta is 1, the gain
+    100 / (k^0.75 + 1000), and theta starts at 0.1 everywhere.
     """
-    coupling = _contour(partition, zeta, gain, "cumulative", False, "backward", None, start, warm_up, weighing)
-    kernel = limited(SGLD(), max_displacement)
-    return _sampler("awsgld", kernel, step_size, temperature, estimator, coupling, box)
+    check_options("awsgld", options, AwsgldOptions.__annotations__)
+    own: ContourOptions = {"zeta": 1.0, "gain": _AWSGLD_GAIN, "initial_theta": "flat", **options, "bounds": None}
+    own["field"] = Cumulative()
+    coupling = _contour("awsgld", partition, False, own)
+    return _sampler("awsgld", limited(SGLD(), max_displacement), step_size, coupling, own)
 
 
-def _contour(
-    partition: Any,
-    zeta: float,
-    gain: Schedule,
-    field: str,
-    is_shared: bool,
-    slopes: str,
-    bounds: Bounds,
-    start: str | tuple[float, ...],
-    warm_up: int,
-    weighing: Regularised | None,
-    perturbation: float = 0.0,
-) -> Contour:
-    bins, options = as_partition(partition), {"weighing": weighing, "perturbation": perturbation}
-    return Contour(bins, zeta, gain, field, is_shared, slopes, bounds, start, False, warm_up, **options)
+def _contour(name: str, partition: Any, is_shared: bool, options: ContourOptions) -> Contour:
+    check_options(name, options, ContourOptions.__annotations__)
+    field, perturbation = as_field(options.get("field", "psi")), options.get("perturbation", 0.0)
+    if perturbation > 0:
+        if not isinstance(field, ThetaPower):
+            refuse("perturbation", "0 for this field", perturbation, 'Leave it out, or use field="theta^zeta".')
+        field = ThetaPower(perturbation)
+    names = ("zeta", "gain", "slopes", "bounds", "initial_theta", "warm_up", "weight_rule")
+    given: dict[str, Any] = {option: options[option] for option in names if option in options}
+    return Contour(as_partition(partition), field=field, is_shared=is_shared, **given)
 
 
-def _sampler(
-    name: str,
-    kernel: Kernel,
-    step_size: Schedule,
-    temperature: Schedule,
-    estimator: Estimator | None,
-    coupling: Contour,
-    box: Box,
-) -> Sampler:
+def _sampler(name: str, kernel: Kernel, step_size: Schedule, coupling: Contour, options: ContourOptions) -> Sampler:
+    temperature = options.get("temperature", 1.0)
     # Weights divide by it; a schedule may be zero for a while, as when a cycle explores.
     check_schedule("temperature", temperature, allow_zero=callable(temperature))
-    return Sampler(within(kernel, box), step_size, temperature, estimator or Plain(), coupling, name=name)
+    kernel, estimator = within(kernel, options.get("box")), options.get("estimator") or Plain()
+    return Sampler(kernel, step_size, temperature, estimator, coupling, name=name)

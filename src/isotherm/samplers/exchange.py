@@ -3,8 +3,6 @@
 import dataclasses
 from typing import Any, TypedDict, Unpack
 
-import numpy as np
-
 from isotherm.estimators import ControlVariate, Estimator, Plain
 from isotherm.exchange import (
     Adjacent,
@@ -70,7 +68,7 @@ def naive_resgld(
     `ExchangeOptions`.
     """
     ladder = _ladder(step_size, temperatures, num_replicas)
-    return _exchange("naive_resgld", SGLD(), Plain(), ladder, Corrected(np.inf), options)
+    return _exchange("naive_resgld", SGLD(), Plain(), ladder, Corrected(None), options)
 
 
 def resgld(
@@ -104,7 +102,7 @@ def resghmc(
     measure_every: int = 100,
     num_measured: int = 10,
     smoothing: float | None = 0.3,
-    jump: float = 1.0,
+    jump: float | None = None,
     energy_batch: str = "shared",
     **options: Unpack[ExchangeOptions],
 ) -> Sampler:

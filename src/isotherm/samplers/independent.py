@@ -33,7 +33,7 @@ def psgld(
     *,
     temperature: Schedule = 1.0,
     decay: float = 0.99,
-    regulariser: float = 1e-3,
+    regularizer: float = 1e-3,
     gradient_scale: float = 1.0,
     curvature_correction: bool = False,
     freeze_after: int | None = None,
@@ -44,7 +44,7 @@ def psgld(
     Promises exp(-U / T) up to O(step size) from the iteration `freeze_after` on, where the preconditioner stays as it is: give the
     run's `burn_in`. One that goes on adapting, the default and the thesis' way, is biased; see `kernels.PSGLD`.
     """
-    kernel = PSGLD(decay, regulariser, gradient_scale, curvature_correction, freeze_after)
+    kernel = PSGLD(decay, regularizer, gradient_scale, curvature_correction, freeze_after)
     return Sampler(within(kernel, box), step_size, temperature, name="psgld")
 
 
@@ -127,16 +127,15 @@ def swag(
 def svgd(
     step_size: Schedule,
     *,
-    num_particles: int = 100,
     temperature: Schedule = 1.0,
     bandwidth: float | None = None,
     box: Box = None,
 ) -> Sampler:
-    """Stein variational gradient descent. A chain is a stack of particles, which a run reports as chains.
+    """Stein variational gradient descent. The chains of a run are its particles: pass num_chains=100, say, and spread starts.
 
     Promises particles whose mean is that of the mode they are in, and whose spread is about right in few dimensions; no law.
     """
-    return Sampler(within(Stein(num_particles, bandwidth), box), step_size, temperature, name="svgd")
+    return Sampler(within(Stein(bandwidth), box), step_size, temperature, name="svgd")
 
 
 def _cyclical(

@@ -1,8 +1,10 @@
-"""The host side: what a sampler is, and `sample`, `resume` and `advise`."""
+"""The host side: what a sampler is, and `sample`, `resume`, `sweep` and `advise`."""
 
-from isotherm.sampling.driver import sample
+from isotherm.sampling.by_hand import Info, LoopState
 from isotherm.sampling.resume import resume
-from isotherm.sampling.sampler import Info, LoopState, Sampler
+from isotherm.sampling.sample import sample
+from isotherm.sampling.sampler import Sampler
 from isotherm.sampling.start import per_chain
+from isotherm.sampling.sweep import sweep
 
-__all__ = ["Info", "LoopState", "Sampler", "per_chain", "resume", "sample"]
+__all__ = ["Info", "LoopState", "Sampler", "per_chain", "resume", "sample", "sweep"]

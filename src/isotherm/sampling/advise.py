@@ -7,11 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from isotherm.coupling import Observed
 from isotherm.exchange import Corrected, Exchange, expected_round_trip, optimal_window
 from isotherm.exchange.rules import Pairing
 from isotherm.exchange.schemes import Scheme
 from isotherm.foundation.errors import check_real, refuse
-from isotherm.sampling.driver import sample
+from isotherm.sampling.sample import sample
 from isotherm.sampling.sampler import Sampler
 
 
@@ -85,8 +86,8 @@ def advise(
     pilot = dataclasses.replace(sampler, coupling=watched, window=None)
     start = num_steps // 5 if burn_in is None else burn_in
     run = sample(potential, pilot, num_steps=num_steps, burn_in=start, seed=seed, init=init, progress=False)
-    energies = np.asarray(run.energies)[0].T
-    variances = np.asarray(run.stats["variance_of_difference"])[0]
+    energies = np.asarray(run.energies).T
+    variances = np.asarray(run.stats["variance_of_difference"])
     temperatures = np.asarray(coupling.ladder.temperatures)
     pairs = Pairing(*(jnp.asarray(a) for a in (energies[:, :-1], energies[:, 1:], temperatures[:-1], temperatures[1:])))
     rates = np.array([_mean_acceptance(rule, pairs, variances, factor) for factor in factors])
@@ -121,5 +122,5 @@ class _Never(Scheme):
 class _Watched(Exchange):
     """Records every replica."""
 
-    def recorded(self, observed: dict[str, Array]) -> None:
-        return None
+    def observe(self, state: Any) -> Observed:
+        return Observed(super().observe(state).values)

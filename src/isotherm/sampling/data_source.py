@@ -9,58 +9,59 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from isotherm.engine.blocks import Carry
 from isotherm.engine.iteration import Parts
+from isotherm.engine.periodic import outside
+from isotherm.engine.program import Program
+from isotherm.engine.random_inputs import Keys, Seeds, open_streams
 from isotherm.engine.stream import Stream
-from isotherm.foundation.randomness import Purpose, chain_keys, fold, run_keys
+from isotherm.foundation.randomness import fold
 from isotherm.potentials.potential import Potential, WrappedPotential
 
 _STREAM_BYTES = 32 << 20
 
 
-class Feeder:
-    """Gives the program the data of every block.
+class DataSource:
+    """Data that are on the device: the program has them, and returns to the host for nothing.
 
     Attributes:
         longest: iterations that a block may have; None for any number.
+        periods: multiples of the iteration at which the host has work to do.
     """
 
     longest: int | None = None
-
-    def __init__(self, potential: Potential):
-        self._feed = potential.feed()
+    periods: tuple[int, ...] = ()
 
     def block(self, first: int, last: int) -> Any:
         """What the program needs for the iterations first, ..., last - 1."""
-        return self._feed
+        return None
 
-    def measured(self, iteration: int) -> Any:
-        """What the program needs for the measurements at `iteration`."""
-        return self._feed
-
-    def refreshed(self, program: Any, carry: Any) -> Any:
-        """The carry after the periodic work of the estimator, which sees all data."""
-        return program.refresh(self._feed, carry)
+    def work(self, program: Program, seeds: Seeds, carry: Carry, iteration: int) -> Carry:
+        """The carry after periodic work that is due before an iteration and needs the host."""
+        return carry
 
 
-class StreamFeeder(Feeder):
+class StreamSource(DataSource):
     """Gathers batches on the host, from arrays that may be mapped from a disk, one block ahead of the program."""
 
-    def __init__(self, potential: Any, parts: Parts, seed_key: Array, num_runs: int, num_chains: int):
+    def __init__(self, potential: Any, parts: Parts, seeds: Seeds, num_chains: int):
         self._potential = potential
-
-        def keys(purpose):
-            shared = run_keys(seed_key, purpose, num_runs)
-            return shared if potential.is_batch_shared else chain_keys(shared, num_chains)
-
+        is_shared = potential.is_batch_shared
+        keys: Keys = open_streams(seeds, num_chains)
         row = sum(leaf.nbytes // max(len(leaf), 1) for leaf in jax.tree.leaves(potential.data))
-        lanes = num_runs * (1 if potential.is_batch_shared else num_chains) * parts.num_batches
+        lanes = len(seeds.runs) * (1 if is_shared else num_chains) * parts.num_batches
         # Two blocks are in memory at a time: one in use, and one under way.
         self.longest = int(np.clip(_STREAM_BYTES // (2 * lanes * potential.batch_size * row), 1, 1024))
-        self._places = _places(potential, keys(Purpose.BATCH), parts.num_batches, self.longest)
-        self._places_measured = _places(potential, keys(Purpose.MEASURE_BATCH), parts.coupling.num_measured, 1)
+        self._works = outside(parts)
+        self.periods = tuple(work.every for works in self._works for work in works)
+        batch_keys = keys.batch_shared if is_shared else keys.batch
+        measured_keys = keys.measured_batch_shared if is_shared else keys.measured_batch
+        self._places = _places(potential, batch_keys, parts.num_batches, self.longest)
+        self._places_measured = _places(potential, measured_keys, _num_measured(parts), 1)
+        self._has_run_axis = len(seeds.runs) > 1
         self._num_pieces = -(-potential.num_data // potential.batch_size)
-        self._num_regressed = parts.estimator.num_regressed
-        self._worker = concurrent.futures.ThreadPoolExecutor(1, "isotherm-feed")
+        self._num_regressed = getattr(parts.estimator, "num_regressed", 1)
+        self._worker = concurrent.futures.ThreadPoolExecutor(1, "isotherm-data")
         self._blocks: dict[int, concurrent.futures.Future[Stream]] = {}
 
     def block(self, first: int, last: int) -> Stream:
@@ -68,18 +69,21 @@ class StreamFeeder(Feeder):
         self._blocks = {start: known.get(start) or self._begin(start) for start in (first, last)}
         return self._blocks[first].result()
 
+    def work(self, program: Program, seeds: Seeds, carry: Carry, iteration: int) -> Carry:
+        of_coupling, of_estimator = ([w for w in works if iteration % w.every == 0] for works in self._works)
+        if of_coupling:
+            carry = program.couple(seeds, self._gather(self._places_measured, iteration), carry, iteration)
+        return self._refreshed(program, carry) if of_estimator else carry
+
     def _begin(self, first: int) -> concurrent.futures.Future[Stream]:
         return self._worker.submit(self._gather, self._places, first)
 
-    def measured(self, iteration: int) -> Stream:
-        return self._gather(self._places_measured, iteration)
-
-    def refreshed(self, program: Any, carry: Any) -> Any:
+    def _refreshed(self, program: Program, carry: Carry) -> Carry:
         """As with the data on the device, whose pieces travel here one after another."""
-        sums = jnp.zeros_like(carry.book.best_energy), jnp.zeros_like(carry.book.best_energy)
-        for first in range(0, self._num_pieces, self.longest or 1):
-            count = min(self.longest or 1, self._num_pieces - first)
-            sums = program.add_pieces(self._pieces(first), jnp.asarray(count, jnp.int32), carry, sums)
+        sums = jnp.zeros_like(carry.milestones.best_energy), jnp.zeros_like(carry.milestones.best_energy)
+        length = self.longest or 1
+        for first in range(0, self._num_pieces, length):
+            sums = program.add_pieces(self._pieces(first), min(length, self._num_pieces - first), carry, sums)
         return program.refresh(self._numbered(), carry, sums[0] + sums[1])
 
     def _pieces(self, first: int) -> Stream:
@@ -91,12 +95,14 @@ class StreamFeeder(Feeder):
     def _numbered(self) -> Stream:
         """The batches from which an estimator learns, which are the same for all chains and times."""
         key, num_data = jnp.zeros(2, jnp.uint32), jnp.asarray(self._potential.num_data)
-        numbers = jnp.arange(max(self._num_regressed, 1))
+        numbers = jnp.arange(self._num_regressed)
         places, weights = jax.vmap(lambda number: self._potential.places(key, number, num_data))(numbers)
         return self._stream(0, np.asarray(places), weights)
 
     def _gather(self, places_from: Callable[[Array], tuple[Array, Array]], first: int) -> Stream:
         places, weights = places_from(jnp.asarray(first, jnp.int32))
+        if not self._has_run_axis:
+            places, weights = places[0], weights[0]
         return self._stream(first, np.asarray(places), weights)
 
     def _stream(self, first: int, rows: np.ndarray, weights: Array) -> Stream:
@@ -104,22 +110,43 @@ class StreamFeeder(Feeder):
         return Stream(jnp.asarray(first, jnp.int32), examples, weights, jnp.asarray(self._potential.num_data))
 
 
+def _num_measured(parts: Parts) -> int:
+    """The most batches that the coupling's periodic work asks for, found by asking."""
+    asked = [1]
+
+    def measure(number: int) -> Any:
+        asked.append(number)
+        raise _AskedError
+
+    for work in outside(parts)[0]:
+        try:
+            jax.eval_shape(lambda coupling, w=work: w.apply(coupling.init(2), measure), parts.coupling)
+        except _AskedError:
+            continue
+    return max(asked)
+
+
+class _AskedError(Exception):
+    """Raised to stop periodic work that has said what it needs."""
+
+
 def _places(potential: Any, keys: Array, num_batches: int, length: int) -> Callable[[Array], tuple[Array, Array]]:
-    """Maps a first iteration to rows and weights of a block: those that a program with the data would take."""
+    """Maps a first iteration to rows and weights of a block, leaves (R, L, B, ...), as a program with the data would take them."""
 
     def of_key(key, batch, iteration):
         return potential.places(fold(key, batch), iteration, jnp.asarray(potential.num_data))
 
-    for _ in keys.shape[:-1]:
+    for _ in keys.shape[1:-1]:
         of_key = jax.vmap(of_key, (0, None, None))
     each = jax.vmap(jax.vmap(of_key, (None, 0, None)), (None, None, 0))
-    return jax.jit(lambda first: each(keys, jnp.arange(num_batches), first + jnp.arange(length)))
+    of_runs = jax.vmap(each, (0, None, None))
+    return jax.jit(lambda first: of_runs(keys, jnp.arange(num_batches), first + jnp.arange(length)))
 
 
-def feeder_of(potential: Potential, parts: Parts, seed_key: Array, num_runs: int, num_chains: int) -> Feeder:
-    """The feeder that a potential needs."""
+def source_of(potential: Potential, parts: Parts, seeds: Seeds, num_chains: int) -> DataSource:
+    """The source that a potential needs."""
     if not potential.is_streamed:
-        return Feeder(potential)
+        return DataSource()
     while isinstance(potential, WrappedPotential):
         potential = potential.inner
-    return StreamFeeder(potential, parts, seed_key, num_runs, num_chains)
+    return StreamSource(potential, parts, seeds, num_chains)

@@ -13,9 +13,9 @@ class Status(NamedTuple):
 
     Attributes:
         iteration: how many are done.
-        best_energy: the lowest energy of every chain, shape (runs, chains).
+        best_energy: the lowest energy of every chain, shape (chains,) or (runs, chains).
         best_position: where it was met; None where best positions are not followed.
-        first_hit: when the target energy was first reached, shape (runs, chains); -1 for not yet.
+        first_hit: when the target energy was first reached, likewise; -1 for not yet.
     """
 
     iteration: int
@@ -24,9 +24,9 @@ class Status(NamedTuple):
     first_hit: np.ndarray
 
     @classmethod
-    def of(cls, iteration: int, book: Any) -> Self:
-        """From the book of a run."""
-        found = jax.tree.map(np.asarray, book)
+    def of(cls, iteration: int, milestones: Any) -> Self:
+        """From the milestones of a run."""
+        found = jax.tree.map(np.asarray, milestones)
         return cls(iteration, found.best_energy, found.best_position, found.first_hit)
 
 
@@ -37,8 +37,9 @@ class Progress:
         is_shown: whether anything is printed; None shows it on a terminal.
     """
 
-    def __init__(self, name: str, first: int, last: int, is_shown: bool | None):
+    def __init__(self, name: str, first: int, last: int, num_chains: int, is_shown: bool | None):
         self._name, self._first, self._last = name or "sampling", first, last
+        self._num_chains = num_chains
         self._bar: Any = None
         self._task: Any = None
         self.is_shown = sys.stderr.isatty() if is_shown is None else is_shown
@@ -67,8 +68,8 @@ class Progress:
     def update(self, iteration: int, energy: float) -> None:
         """Show that the iterations before `iteration` are done."""
         if self._bar is not None:
-            speed = (iteration - self._first) / max(time.perf_counter() - self._began, 1e-9)
-            fields = {"speed": f"{_short(speed)} steps/s", "energy": f"energy {energy:.4g}"}
+            speed = self._num_chains * (iteration - self._first) / max(time.perf_counter() - self._began, 1e-9)
+            fields = {"speed": f"{_short(speed)} gradients/s", "energy": f"energy {energy:.4g}"}
             self._bar.update(self._task, completed=iteration, **fields)
 
     def __exit__(self, *_: Any) -> None:

@@ -1,6 +1,8 @@
 """`resume`: go on with a run that was stopped, as if it had not been."""
 
+import dataclasses
 import pathlib
+import time
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -9,18 +11,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from isotherm.engine.program import identity
 from isotherm.foundation.errors import refuse
 from isotherm.potentials.potential import Potential
 from isotherm.runs.pytree_json import named_leaves
 from isotherm.runs.run import Run
-from isotherm.runs.store import FORMAT, read_json, read_records, write_json
+from isotherm.runs.store import check_format, read_json, read_records, write_json
 from isotherm.sampling.checkpoints import Checkpoints
-from isotherm.sampling.data_source import feeder_of
-from isotherm.sampling.driver import configuration, drive, identity, sample
+from isotherm.sampling.drive import Host, Reached, drive
+from isotherm.sampling.layout import Layout
 from isotherm.sampling.lock import locked
-from isotherm.sampling.pilot import settle
+from isotherm.sampling.sample import ladders_of, ready
 from isotherm.sampling.sampler import Sampler, as_potential
-from isotherm.sampling.settings import Settings, build_program, check_start, thread_pool_size
+from isotherm.sampling.settings import Settings, thread_pool_size
 
 
 def resume(
@@ -57,54 +60,42 @@ def resume(
         remedy = "Code is never stored: pass both again. A run of the command line goes on with `isotherm resume`."
         refuse("potential", "given, and `sampler` too", "None", remedy)
     with locked(folder, "folder"):
-        options = (checkpoint_every, progress, throw)
-        return _go_on(folder, as_potential(potential), sampler, num_steps, init, collect, *options)
+        host = Host(folder, checkpoint_every, progress, throw)
+        return _go_on(as_potential(potential), sampler, num_steps, init, collect, host)
 
 
 def _go_on(
-    folder: pathlib.Path,
     potential: Potential,
     sampler: Sampler,
     num_steps: int | None,
     init: Any,
     collect: Callable[[Any], Any],
-    *options: Any,
+    host: Host,
 ) -> Run:
+    began, folder = time.perf_counter(), host.folder
+    assert folder is not None
     config, stored = read_configuration(folder)
     settings = Settings(**{**config["settings"], "num_steps": num_steps or config["settings"]["num_steps"]})
     if settings.num_steps < config["settings"]["num_steps"]:
         remedy = "A run can be made longer, not shorter."
         refuse("num_steps", f"at least {config['settings']['num_steps']}", settings.num_steps, remedy)
-    times = settings.record_times(sampler)
     position = _read_start(folder, init)
-    sampler = settle(sample, potential, sampler, settings, position)
-    program = build_program(potential, sampler, settings, position, collect, len(times))
-    sizes = settings.num_runs, settings.num_chains
-    feeder = feeder_of(potential, program.parts, settings.seed_key(), *sizes)
-    start_energy = check_start(program, potential, settings.seed_key(), feeder.block(0, 1), position)
-    asked = configuration(potential, sampler, settings, times, position, collect, start_energy, config["source"])
+    if Layout(None, settings.num_runs, ladders_of(sampler, settings)).total is None:
+        position = jax.tree.map(lambda leaf: leaf[None], position)
+    prepared = ready(potential, sampler, settings, position, collect, config["source"])
+    asked = prepared.configs[0]
     _compare(config, asked)
     checkpoints = Checkpoints(folder)
-    found = checkpoints.restore(jax.eval_shape(program.init, position))
-    first, carry, num_done = (0, program.init(position), 0) if found is None else found
+    found = checkpoints.restore(jax.eval_shape(lambda: prepared.program._init(prepared.position))[0])
+    checkpoints.close()
+    reached = Reached() if found is None else Reached(found[1], found[0], found[2])
     if settings.num_steps != config["settings"]["num_steps"]:
         (folder / "finished.json").unlink(missing_ok=True)
         config["settings"]["num_steps"] = settings.num_steps
         config["temperature"] = asked["temperature"]
         write_json(folder / "run.json", {**stored, "config": config})
-    return drive(
-        program,
-        settings,
-        times,
-        feeder,
-        carry,
-        config,
-        folder,
-        checkpoints,
-        *options,
-        first=first,
-        num_done=num_done,
-    )
+    prepared = dataclasses.replace(prepared, configs=(config,))
+    return drive(prepared, host, reached, time.perf_counter() - began)[0]
 
 
 def read_configuration(folder: pathlib.Path) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -115,8 +106,7 @@ def read_configuration(folder: pathlib.Path) -> tuple[dict[str, Any], dict[str, 
         )
         refuse("folder", "a folder of a run, with a run.json", str(folder), remedy)
     stored = read_json(folder / "run.json")
-    if not isinstance(stored, dict) or stored.get("format") != FORMAT or "config" not in stored:
-        refuse("folder", f"a run of format {FORMAT}", str(folder), "It was written by another version or damaged.")
+    check_format(stored, folder)
     return stored["config"], stored
 
 

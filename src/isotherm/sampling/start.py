@@ -10,7 +10,7 @@ from jax import Array
 
 from isotherm.foundation.errors import refuse
 from isotherm.foundation.randomness import Purpose, chain_keys, run_keys
-from isotherm.kernels.kernel import Kernel
+from isotherm.potentials.potential import Potential
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -18,6 +18,15 @@ class PerChain:
     """Starts of the chains, along the leading axis of every leaf; every run starts from the same ones."""
 
     positions: Any
+
+    @property
+    def number(self) -> int:
+        """How many chains there are."""
+        lengths = {np.shape(leaf)[:1] for leaf in jax.tree.leaves(self.positions)}
+        if len(lengths) != 1 or () in lengths:
+            rule = "one position per chain, along one leading axis of every leaf"
+            refuse("init", rule, f"leading axes {sorted(lengths)}", "Give as many rows in every leaf.")
+        return lengths.pop()[0]
 
 
 def per_chain(positions: Any) -> PerChain:
@@ -29,37 +38,37 @@ def per_chain(positions: Any) -> PerChain:
     return PerChain(positions)
 
 
-def start_positions(init: Any, seed_key: Array, num_runs: int, num_chains: int, kernel: Kernel) -> Any:
-    """Positions with leading axes (num_runs, num_chains), checked."""
-    if init is None:
+def choose_init(init: Any, potential: Potential) -> Any:
+    """What was given, or where the potential says that chains start."""
+    if init is not None:
+        return init
+    if potential.init is None:
         rule = "a position, `iso.per_chain(positions)`, or a function of a key"
         refuse("init", rule, "None", "For an energy of two coordinates, pass init=jnp.zeros(2).")
+    return potential.init
+
+
+def start_positions(init: Any, seed_key: Array, runs: np.ndarray, num_chains: int) -> Any:
+    """Positions with leading axes (R, P) for the numbered runs, checked."""
     if isinstance(init, PerChain):
         position = _as_arrays(init.positions)
-        lengths = {leaf.shape[:1] for leaf in jax.tree.leaves(position)}
-        if lengths != {(num_chains,)}:
+        if init.number != num_chains:
             rule = f"one position per chain, leading axis {num_chains}"
-            refuse("init", rule, f"leading axes {sorted(lengths)}", "Change it or `num_chains`.")
-        return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_runs, *leaf.shape)), position)
+            refuse("init", rule, f"leading axis {init.number}", "Change it or `num_chains`.")
+        return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(runs), *leaf.shape)), position)
     if callable(init):
-        keys = chain_keys(run_keys(seed_key, Purpose.INIT, num_runs), num_chains)
-        return _as_arrays(jax.vmap(jax.vmap(lambda key: _from_key(init, key, kernel)))(keys))
+        keys = chain_keys(run_keys(jax.random.key_data(seed_key), Purpose.INIT, jnp.asarray(runs)), num_chains)
+        return _as_arrays(jax.vmap(jax.vmap(lambda words: init(_key(words))))(keys))
     position = _as_arrays(init)
-    if kernel.is_stack:
-        lengths = {leaf.shape[:1] for leaf in jax.tree.leaves(position)}
-        size = (kernel.num_particles,)
-        if lengths != {size}:
-            rule = f"a stack of particles, leading axis {size[0]}, or a function of a key"
-            refuse("init", rule, f"leading axes {sorted(lengths)}", "Particles that start together stay together.")
-    shape = (num_runs, num_chains)
-    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (*shape, *leaf.shape)), position)
+    lengths = {leaf.shape[:1] for leaf in jax.tree.leaves(position)}
+    if num_chains > 1 and lengths == {(num_chains,)} and all(leaf.ndim > 1 for leaf in jax.tree.leaves(position)):
+        remedy = "If these are the starts of the chains, pass `iso.per_chain(init)`; if it is one position, `lambda key: init`."
+        refuse("init", "clear about its leading axis", f"{num_chains} rows for {num_chains} chains", remedy)
+    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(runs), num_chains, *leaf.shape)), position)
 
 
-def _from_key(init: Any, words: Array, kernel: Kernel) -> Any:
-    key = jax.random.wrap_key_data(words, impl="threefry2x32")
-    if kernel.num_particles is None:
-        return init(key)
-    return jax.vmap(init)(jax.random.split(key, kernel.num_particles))
+def _key(words: Array) -> Array:
+    return jax.random.wrap_key_data(words, impl="threefry2x32")
 
 
 def _as_arrays(position: Any) -> Any:

@@ -6,10 +6,11 @@ import jax.numpy as jnp
 from jax import Array
 
 from isotherm.foundation.errors import check_real
+from isotherm.foundation.parts import Part, Static
 
 
-@dataclasses.dataclass(frozen=True)
-class Regularised:
+@dataclasses.dataclass(frozen=True, eq=False)
+class RegularizedWeights(Part):
     """The weight (theta(J) / s)^power + floor of a draw in bin J; `floor` alone in the top bin.
 
     With zeta in the millions, as cold posteriors of networks want it, the exact weight of all but one draw is nothing. The thesis
@@ -27,7 +28,7 @@ class Regularised:
 
     power: float = 1.0
     floor: float = 1e-10
-    is_relative: bool = False
+    is_relative: Static[bool] = False
 
     def __post_init__(self):
         check_real("power", self.power, "Give the power of theta, such as 1.", minimum=0.0)

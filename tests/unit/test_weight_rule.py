@@ -1,14 +1,18 @@
-"""Regularised weights of contour draws."""
+"""Regularized weights of contour draws."""
+
+import dataclasses
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import isotherm as iso
-from isotherm.contour import Regularised
+from isotherm.contour import Contour, RegularizedWeights, uniform_partition
 
 
-@pytest.mark.parametrize("weighing", [Regularised(), Regularised(2.0, 1e-3), Regularised(3.0, 1e-4, is_relative=True)])
+@pytest.mark.parametrize(
+    "weighing", [RegularizedWeights(), RegularizedWeights(2.0, 1e-3), RegularizedWeights(3.0, 1e-4, is_relative=True)]
+)
 def test_weights_are_those_of_the_formula(weighing):
     theta, largest, is_top = np.array([0.2, 0.05, 0.3]), 0.3, np.array([False, False, True])
     base = theta / (largest if weighing.is_relative else 1.0)
@@ -18,9 +22,12 @@ def test_weights_are_those_of_the_formula(weighing):
 
 
 def test_a_huge_zeta_leaves_every_draw_some_weight():
-    runs = {}
-    for weighing in (None, Regularised()):
-        sampler = iso.icsgld(1e-2, partition=(0.5, 6.0, 20), zeta=30.0, gain=0.05, weighing=weighing)
+    """A theta that falls by a tenth from bin to bin, to the power 30: psi is at its bound, and few draws have all the weight."""
+    runs, theta = {}, 0.9 ** np.arange(20)
+    for weighing in (None, RegularizedWeights()):
+        bins = uniform_partition(0.5, 6.0, 20)
+        contour = Contour(bins, 30.0, initial_theta=theta, is_frozen=True, weight_rule=weighing)
+        sampler = dataclasses.replace(iso.sgld(1e-2), coupling=contour)
         run = iso.sample(
             lambda x: 0.5 * jnp.sum(x**2),
             sampler,
@@ -37,6 +44,6 @@ def test_a_huge_zeta_leaves_every_draw_some_weight():
 
 def test_wrong_settings_are_refused():
     with pytest.raises(ValueError, match="`floor` must be"):
-        Regularised(floor=0.0)
+        RegularizedWeights(floor=0.0)
     with pytest.raises(ValueError, match="`power` must be"):
-        Regularised(power=-1.0)
+        RegularizedWeights(power=-1.0)

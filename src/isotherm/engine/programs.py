@@ -1,0 +1,59 @@
+"""Compiled programs: one for each structure and shapes, whatever the numbers; released with the functions they were made of."""
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from isotherm.foundation.parts import functions_of
+
+_PROGRAMS: dict[Any, Callable[..., Any]] = {}
+
+
+def call(function: Callable[..., Any], *arguments: Any, donated: tuple[int, ...] = ()) -> Any:
+    """`function(*arguments)`, compiled. Arguments whose places are in `donated` give up their memory.
+
+    Programs take flat lists of arrays, so that they hold none of the user's functions, and go when these do.
+    """
+    parts = [jax.tree.flatten(argument) for argument in arguments]
+    leaves, structures = [part[0] for part in parts], tuple(part[1] for part in parts)
+    shapes = tuple((np.shape(leaf), _dtype(leaf)) for part in leaves for leaf in part)
+    key = (function, structures, shapes, donated)
+    program = _PROGRAMS.get(key)
+    if program is None:
+        result_structure: list[Any] = []
+        example = _PROGRAMS[key] = program = _compile(function, structures, leaves, donated, result_structure)
+        del example
+        for structure in structures:
+            for held in functions_of(structure):
+                weakref.finalize(held, _PROGRAMS.pop, key, None).atexit = False
+    return program(*leaves)
+
+
+def forget() -> None:
+    """Drop all programs. They are compiled again when they are needed."""
+    _PROGRAMS.clear()
+
+
+def num_programs() -> int:
+    """How many programs there are."""
+    return len(_PROGRAMS)
+
+
+def _compile(function, structures, leaves, donated, found) -> Callable[..., Any]:
+    def flat(*given):
+        arguments = [jax.tree.unflatten(*pair) for pair in zip(structures, given, strict=True)]
+        results, structure = jax.tree.flatten(function(*arguments))
+        found.append(structure)
+        return results
+
+    program = jax.jit(flat, donate_argnums=donated, keep_unused=True).lower(*leaves).compile()
+    structure = found[0]
+    return lambda *given: jax.tree.unflatten(structure, program(*given))
+
+
+def _dtype(leaf: Any) -> Any:
+    # A weakly typed array is another argument to the compiler.
+    return np.dtype(leaf.dtype) if hasattr(leaf, "dtype") else type(leaf), getattr(leaf, "weak_type", False)

@@ -1,0 +1,56 @@
+"""Finished runs in folders."""
+
+import dataclasses
+import pathlib
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from isotherm.foundation.errors import refuse
+from isotherm.runs.record_times import RecordTimes
+from isotherm.runs.store import FORMAT, check_format, read_json, read_records, write_arrays, write_json
+
+if TYPE_CHECKING:
+    from isotherm.runs.run import Run
+
+DRAWN = ("draws", "log_weights", "energies", "observed", "model_state")
+_TOTALS = ("num_steps", "seconds", "compile_seconds")
+
+
+def save(run: "Run", folder: pathlib.Path) -> None:
+    """Write a run to a new folder, in the form that `sample(out=...)` writes."""
+    if (folder / "run.json").exists():
+        refuse("folder", "without a run", f"{folder}, which holds one", "Choose another folder.")
+    records = {name: getattr(run, name) for name in DRAWN}
+    write_arrays(folder / "records", records, run.log_weights.ndim - 1)
+    write_end(run, folder)
+    write_json(folder / "run.json", {"format": FORMAT, "config": run.config, "environment": run.environment})
+
+
+def write_end(run: "Run", folder: pathlib.Path) -> None:
+    """What is known at the end: statistics, and `finished.json`, whose presence says that the run is complete."""
+    is_regular = isinstance(run.times, RecordTimes)
+    end = {"stats": run.stats} if is_regular else {"stats": run.stats, "iterations": run.iterations}
+    write_arrays(folder / "end", end)
+    times = dataclasses.asdict(run.times) if is_regular else None
+    write_json(folder / "finished.json", {"times": times} | {name: getattr(run, name) for name in _TOTALS})
+
+
+def load(folder: pathlib.Path) -> dict[str, Any]:
+    """The arguments of `Run.assemble` from the folder of a finished run."""
+    stored = read_json(folder / "run.json")
+    check_format(stored, folder)
+    if not (folder / "finished.json").exists():
+        remedy = "It was stopped before its end: continue it with `iso.resume` or `isotherm resume`."
+        refuse("folder", "a finished run", f"{folder} without finished.json", remedy)
+    finished = read_json(folder / "finished.json")
+    end = jax.tree.map(np.asarray, read_records(folder / "end"))
+    return {
+        "arrays": read_records(folder / "records"),
+        "times": end["iterations"] if finished["times"] is None else RecordTimes.from_json(finished["times"]),
+        "stats": end["stats"],
+        "config": stored["config"],
+        "environment": stored["environment"],
+        **{name: finished[name] for name in _TOTALS},
+    }

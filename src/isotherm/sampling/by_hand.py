@@ -1,0 +1,160 @@
+"""Loops written by hand: the state of one run, and one iteration of it."""
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.core import Tracer
+
+from isotherm.engine import programs
+from isotherm.engine.blocks import Carry
+from isotherm.engine.iteration import Parts, State, init_state, iterate
+from isotherm.engine.lengths import sizes_of
+from isotherm.engine.periodic import work_inside
+from isotherm.engine.program import Program, identity
+from isotherm.engine.random_inputs import Seeds, draw_batches, draw_noise, open_streams
+from isotherm.engine.records import Milestones, Records, init_milestones, row_at
+from isotherm.foundation.errors import refuse
+from isotherm.foundation.parts import Part, Static, as_arguments, number_dtype
+from isotherm.foundation.randomness import seed_key
+from isotherm.potentials.batches import Batch
+from isotherm.potentials.potential import Potential, energy_dtype
+from isotherm.sampling.start import PerChain, start_positions
+
+if TYPE_CHECKING:
+    from isotherm.sampling.sampler import Sampler
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LoopState(Part):
+    """What `Sampler.step` carries from step to step.
+
+    Attributes:
+        chains: the state of the chains of one run.
+        iteration: the number of the next iteration.
+        potential: what is sampled.
+        energy_dtype: the type of its energies.
+    """
+
+    chains: State
+    iteration: Any
+    potential: Potential
+    energy_dtype: Static[str]
+
+    @property
+    def position(self) -> Any:
+        """The positions of the chains, with a leading axis of chains."""
+        return self.chains.position
+
+
+class Info(NamedTuple):
+    """What `Sampler.step` found at the positions before the move.
+
+    Attributes:
+        energy: of every chain, shape (P,).
+        log_weight: of every chain, shape (P,); zero for samplers without weights.
+        observed: what the coupling reports with draws, such as the rung of every replica.
+    """
+
+    energy: Array
+    log_weight: Array
+    observed: dict[str, Array]
+
+
+def start(sampler: "Sampler", potential: Potential, position: Any, num_chains: int | None) -> LoopState:
+    """The state before the first iteration, checked."""
+    number = sampler.choose_num_chains(
+        position.number if isinstance(position, PerChain) and not num_chains else num_chains
+    )
+    sampler.coupling.check(potential)
+    sampler.estimator.check(potential)
+    starts = start_positions(position, seed_key(0), np.zeros(1, np.int32), number)
+    sampler.kernel.check(starts)
+    starts = jax.tree.map(lambda leaf: leaf[0], starts)
+    if potential.is_streamed:
+        remedy = "Give the data on the device, or batches of your own to `step`; `iso.sample` streams."
+        refuse("potential", "one whose data do not stream, for a loop by hand", "a stream", remedy)
+    return begin(sampler, potential.on_device(), starts)
+
+
+def begin(sampler: "Sampler", potential: Potential, positions: Any) -> LoopState:
+    """The state of chains at `positions`, along the leading axis; they may be traced."""
+    potential = as_arguments(potential, number_dtype(positions))
+    parts = sampler.parts(potential, "vmap", number_dtype(positions))
+    chains = jax.tree.map(lambda leaf: jnp.array(leaf, leaf.dtype), init_state(parts, positions))
+    dtype = energy_dtype(potential, jax.tree.map(lambda leaf: leaf[0], positions))
+    return LoopState(chains, jnp.zeros((), jnp.int32), potential, dtype)
+
+
+def step(sampler: "Sampler", key: Any, state: LoopState, data: Any) -> tuple[LoopState, Info]:
+    """One iteration: by the compiled block where nothing is traced, else by the same iteration in the user's own program."""
+    seeds = Seeds(_words(key), jnp.zeros(1, jnp.int32))
+    parts = sampler.parts(state.potential, "vmap", number_dtype(state.position))
+    batches = None if data is None else _given(parts, data, jax.tree.leaves(state.position)[0].shape[0])
+    leaves = jax.tree.leaves((seeds, state, sampler, batches))
+    if any(isinstance(leaf, Tracer) for leaf in leaves):
+        chains, info = _iterate_once(parts, seeds, state.chains, state.iteration, batches)
+    elif batches is not None:
+        chains, info = programs.call(_iterate_once, parts, seeds, state.chains, state.iteration, batches)
+    else:
+        chains, info = _by_block(parts, seeds, state)
+    return state.replaced(chains=chains, iteration=state.iteration + 1), info
+
+
+def _iterate_once(parts: Parts, seeds: Seeds, state: State, iteration: Array, batches: Any) -> tuple[State, Info]:
+    num_chains = jax.tree.leaves(state.position)[0].shape[0]
+    keys = jax.tree.map(lambda leaf: leaf[0], open_streams(seeds, num_chains))
+    observed = parts.coupling.observe(state.coupling)
+    state = work_inside(parts, keys, state, iteration)
+    drawn = row_at(draw_noise(parts, keys, iteration[None], state.position), jnp.zeros((), jnp.int32))
+    batches = draw_batches(parts, keys, iteration, None) if batches is None else batches
+    after, energy = iterate(parts, state, drawn._replace(batches=batches), iteration)
+    weigh = parts.coupling.log_weights
+    log_weight = jnp.zeros_like(energy) if weigh is None else weigh(after.coupling).astype(energy.dtype)
+    return after, Info(energy, log_weight, observed.values)
+
+
+def _by_block(parts: Parts, seeds: Seeds, state: LoopState) -> tuple[State, Info]:
+    """The compiled block of `iso.sample` with the bounds (k, k + 1)."""
+    position, iteration = state.position, int(state.iteration)
+    num_chains = jax.tree.leaves(position)[0].shape[0]
+    one = jax.tree.map(lambda leaf: leaf[0], position)
+    dtype = state.energy_dtype
+    sizes = sizes_of(parts, num_chains, one, state.chains.coupling, thinning=1, num_records=1)
+    program = Program(parts, None, num_chains, False, *sizes, False, dtype, identity)
+    # The carry is used up, and the caller keeps the old state.
+    chains = jax.tree.map(jnp.copy, state.chains)
+    milestones, records = programs.call(_nothing_yet, program, chains)
+    carry = Carry(chains, milestones)
+    block = program.block(np.array([iteration]), -np.inf, iteration, iteration + 1)
+    carry, records, _ = program.advance(seeds, None, carry, records, block)
+    known = carry.milestones
+    energy = jnp.where(known.diverged_at >= 0, jnp.nan, known.best_energy)
+    log_weight = jnp.zeros_like(energy) if records.log_weights is None else records.log_weights[0]
+    return carry.state, Info(energy, log_weight, {name: value[0] for name, value in records.observed.items()})
+
+
+def _nothing_yet(program: Program, chains: State) -> tuple[Milestones, Records]:
+    milestones = init_milestones(program.lanes, program.energy_dtype, (), False)
+    return milestones, program.empty_records(chains)
+
+
+def _given(parts: Parts, data: Any, num_chains: int) -> tuple[Any, ...]:
+    """Batches that the caller chose."""
+    number = parts.num_batches
+    given = data if number > 1 else (data,)
+    if not isinstance(given, tuple) or len(given) != number:
+        refuse("data", f"a tuple of {number} batches", type(data).__name__, "This sampler needs that many.")
+    batches = tuple(parts.potential.as_batch(examples) for examples in given)
+    if parts.potential.is_batch_shared or all(isinstance(one, Batch) for one in given):
+        return batches
+    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_chains, *leaf.shape)), batches)
+
+
+def _words(key: Any) -> Array:
+    if isinstance(key, Tracer) or not jnp.issubdtype(jnp.asarray(key).dtype, jax.dtypes.prng_key):
+        return jax.random.key_data(key) if jnp.issubdtype(key.dtype, jax.dtypes.prng_key) else jnp.asarray(key)
+    return jax.random.key_data(seed_key(key))

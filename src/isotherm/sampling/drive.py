@@ -1,0 +1,113 @@
+"""The host loop around a compiled program: blocks, progress, records, checkpoints, and the runs at the end."""
+
+import dataclasses
+import pathlib
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from isotherm.engine.blocks import Carry
+from isotherm.runs.run import Run
+from isotherm.runs.saving import write_end
+from isotherm.runs.store import MemorySink, StoreSink
+from isotherm.sampling.checkpoints import Checkpoints
+from isotherm.sampling.describe import environment
+from isotherm.sampling.divergence import refuse_run_without_draws, report_divergence
+from isotherm.sampling.prepare import PreparedRun
+from isotherm.sampling.progress import Progress, Status
+from isotherm.sampling.records_to_host import records_to_host
+
+_SECONDS_PER_BLOCK = 0.5
+_GROWTH_PER_BLOCK = 16
+
+
+@dataclasses.dataclass(frozen=True)
+class Host:
+    """What surrounds the iterations; see `isotherm.sample`."""
+
+    folder: pathlib.Path | None = None
+    checkpoint_every: float = 60.0
+    progress: bool | None = None
+    throw: bool = False
+    callback: Callable[[Status], Any] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Reached:
+    """How far a run is: its carry before `iteration`, None at the start, and how many records were kept."""
+
+    carry: Carry | None = None
+    iteration: int = 0
+    num_records: int = 0
+
+
+def drive(prepared: PreparedRun, host: Host, reached: Reached, prepare_seconds: float) -> list[Run]:
+    """The runs after all iterations, one for each sampler, from what was reached before."""
+    program, settings, times = prepared.program, prepared.settings, prepared.times
+    axis = prepared.layout.draw_axis
+    sink = MemorySink(len(times), axis) if host.folder is None else StoreSink(host.folder / "records", len(times), axis)
+    checkpoints = None if host.folder is None else Checkpoints(host.folder)
+    carry, records = prepared.init()
+    carry, iteration, num_done = reached.carry or carry, reached.iteration, reached.num_records
+    pace = settings.block_length or program.chunk
+    began = saved = time.perf_counter()
+    lanes = int(np.prod(program.lanes))
+    with Progress(prepared.configs[0]["sampler"]["name"], iteration, settings.num_steps, lanes, host.progress) as bar:
+        while iteration < settings.num_steps:
+            carry = prepared.source.work(program, prepared.seeds, carry, iteration)
+            last = _end_of_block(prepared, iteration, num_done, pace)
+            stream = prepared.source.block(iteration, last)
+            upcoming = times[num_done : num_done + program.max_records]
+            block = program.block(upcoming, settings.target_energy, iteration, last)
+            tick = time.perf_counter()
+            carry, records, count = program.advance(prepared.seeds, stream, carry, records, block)
+            count = int(count)
+            seconds = time.perf_counter() - tick
+            energy = float(np.min(np.asarray(carry.milestones.best_energy)))
+            if count:
+                kept = records_to_host(records, count, prepared.layout)
+                sink.write(num_done, kept)
+                energy = float(np.mean(np.take(kept["energies"], -1, axis)))
+            length, iteration, num_done = last - iteration, last, num_done + count
+            bar.update(iteration, energy)
+            if settings.block_length is None:
+                wanted = length * _SECONDS_PER_BLOCK / max(seconds, 1e-6)
+                pace = int(np.clip(wanted, 1, min(_GROWTH_PER_BLOCK * pace, settings.num_steps)))
+            if checkpoints is not None and time.perf_counter() - saved > host.checkpoint_every:
+                sink.flush()
+                checkpoints.save(iteration, carry, num_done)
+                saved = time.perf_counter()
+            if np.all(np.asarray(carry.milestones.diverged_at) >= 0):
+                break
+            if host.callback is not None and host.callback(Status.of(iteration, carry.milestones)) is True:
+                break
+    sink.flush()
+    diverged_at = prepared.layout.state(carry.milestones.diverged_at)
+    if num_done == 0 or np.all((diverged_at >= 0) & (diverged_at <= times[0])):
+        refuse_run_without_draws(diverged_at)
+    if checkpoints is not None:
+        checkpoints.save(iteration, carry, num_done)
+        checkpoints.close()
+    told = program.statistics(carry)
+    stats = prepared.layout.state({name: value for name, value in told.items() if jax.tree.leaves(value)})
+    spent = {"seconds": time.perf_counter() - began, "compile_seconds": prepare_seconds}
+    run = Run.assemble(sink.read(), times, stats, prepared.configs[0], environment(), num_steps=iteration, **spent)
+    if host.folder is not None:
+        write_end(run, host.folder)
+    report_divergence(diverged_at, host.throw)
+    if prepared.layout.num_samplers is None:
+        return [run]
+    return [run.of_sampler(number, config) for number, config in enumerate(prepared.configs)]
+
+
+def _end_of_block(prepared: PreparedRun, first: int, num_done: int, pace: int) -> int:
+    """Where a block that starts at `first` ends: by the clock, at work of the host, or when its buffer is full."""
+    times, size = prepared.times, prepared.program.max_records
+    ends = [prepared.settings.num_steps, first + min(pace, prepared.source.longest or pace)]
+    ends += [(first // every + 1) * every for every in prepared.source.periods]
+    if num_done + size < len(times):
+        ends.append(int(times[num_done + size]))
+    return min(ends)

@@ -1,0 +1,146 @@
+"""Everything that is settled before the first iteration: what `sample`, `resume`, `sweep` and pilots have in common."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from isotherm.engine.blocks import Carry
+from isotherm.engine.iteration import Parts
+from isotherm.engine.lengths import sizes_of
+from isotherm.engine.program import Program, identity
+from isotherm.engine.random_inputs import Seeds
+from isotherm.engine.records import Records
+from isotherm.foundation.errors import refuse
+from isotherm.foundation.parts import number_dtype
+from isotherm.potentials.potential import Potential, energy_dtype
+from isotherm.runs.pytree_json import named_leaves
+from isotherm.runs.record_times import RecordTimes
+from isotherm.sampling.data_source import DataSource, source_of
+from isotherm.sampling.describe import describe
+from isotherm.sampling.layout import Layout
+from isotherm.sampling.sampler import Sampler
+from isotherm.sampling.settings import Settings, thread_pool_size
+
+# Draws at which a scheduled temperature is looked at.
+_MOST_LOOKS = 100_000
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class PreparedRun:
+    """A run that is ready to go.
+
+    Attributes:
+        program: what is compiled.
+        seeds: where its randomness comes from.
+        source: where its data come from.
+        settings: what was asked for.
+        layout: how its runs are shown.
+        times: when draws are taken.
+        position: where chains start, leaves (*lanes, ...).
+        configs: what was asked for in JSON, for each sampler.
+    """
+
+    program: Program
+    seeds: Seeds
+    source: DataSource
+    settings: Settings
+    layout: Layout
+    times: RecordTimes
+    position: Any
+    configs: tuple[dict[str, Any], ...]
+
+    def init(self) -> tuple[Carry, Records]:
+        """The carry before the first iteration, and empty buffers."""
+        return self.program.init(self.position)
+
+
+def prepare(
+    potential: Potential,
+    samplers: Sequence[Sampler],
+    settings: Settings,
+    layout: Layout,
+    position: Any,
+    collect: Callable[[Any], Any] = identity,
+    source: dict[str, Any] | None = None,
+) -> PreparedRun:
+    """A run of one sampler, or of several with the same structure. Compiles it, and refuses starts without energy.
+
+    `position` has leading axes (R, P) of all runs of the program, in the order of the layout.
+    """
+    sampler = samplers[0]
+    one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[2:], leaf.dtype), position)
+    dtype = energy_dtype(potential, one)
+    stored = potential.on_device()
+    bound = [s.parts(stored, settings.chain_mode, number_dtype(position)) for s in samplers]
+    times = settings.record_times(sampler.window)
+    lanes = (layout.total or 1) * settings.num_chains
+    coupling_state = jax.eval_shape(lambda coupling: coupling.init(settings.num_chains), bound[0].coupling)
+    sizes = sizes_of(bound[0], lanes, one, coupling_state, settings.thinning, len(times))
+    tracks_best = not potential.has_data if settings.track_best is None else settings.track_best
+    swept = layout.num_samplers is not None and layout.total is not None
+    parts = _stacked(bound, (layout.total or 1) // len(samplers)) if swept else bound[0]
+    program = Program(parts, layout.total, settings.num_chains, swept, *sizes, tracks_best, dtype, collect)
+    seeds = Seeds(jax.random.key_data(settings.seed_key()), jnp.asarray(layout.run_numbers))
+    data = source_of(potential, bound[0], seeds, settings.num_chains)
+    if layout.total is None:
+        position = jax.tree.map(lambda leaf: leaf[0], position)
+    prepared = PreparedRun(program, seeds, data, settings, layout, times, position, ())
+    energy = _first_energy(prepared)
+    configs = tuple(_configuration(potential, s, prepared, energy, source) for s in samplers)
+    return dataclasses.replace(prepared, configs=configs)
+
+
+def _stacked(bound: list[Parts], repeats: int) -> Parts:
+    """Parts of several samplers with a leading axis of runs, all but the potential."""
+    own = [parts.replaced(potential=None) for parts in bound]
+    stacked = jax.tree.map(lambda *leaves: jnp.repeat(jnp.stack(leaves), repeats, axis=0), *own)
+    return stacked.replaced(potential=bound[0].potential)
+
+
+def _first_energy(prepared: PreparedRun) -> float:
+    """The energy of the first chain where it starts, from one iteration whose end is thrown away."""
+    program, (carry, records) = prepared.program, prepared.init()
+    carry = prepared.source.work(program, prepared.seeds, carry, 0)
+    block = program.block(np.zeros(0, int), prepared.settings.target_energy, 0, 1)
+    carry, _, _ = program.advance(prepared.seeds, prepared.source.block(0, 1), carry, records, block)
+    is_lost = np.asarray(carry.milestones.diverged_at) >= 0
+    if np.any(is_lost):
+        *run, chain = np.argwhere(is_lost)[0]
+        got = f"an energy that is not, in chain {chain}" + (f" of run {run[0]}" if run else "")
+        refuse("init", "where the energy is finite", got, "Start elsewhere, or mend the energy there.")
+    return float(np.asarray(carry.milestones.best_energy).reshape(-1)[0])
+
+
+def _configuration(
+    potential: Potential, sampler: Sampler, prepared: PreparedRun, energy: float, source: dict[str, Any] | None
+) -> dict[str, Any]:
+    """What a run was asked for, in JSON."""
+    collect, lead = prepared.program.collect, len(prepared.program.lanes)
+    shapes = {
+        name: [list(leaf.shape[lead:]), str(leaf.dtype)] for name, leaf in named_leaves(prepared.position).items()
+    }
+    return {
+        "sampler": describe(sampler),
+        "potential": describe(potential),
+        "settings": prepared.settings.as_json(),
+        "position": shapes,
+        "collect": getattr(collect, "__qualname__", type(collect).__name__),
+        "start_energy": energy,
+        "temperature": temperature_of_draws(sampler, prepared.times),
+        "is_exact": potential.is_exact,
+        "thread_pool_size": thread_pool_size(),
+        "source": source,
+    }
+
+
+def temperature_of_draws(sampler: Sampler, times: RecordTimes) -> float | None:
+    """The temperature at the iterations that are recorded; None where it is not one and the same."""
+    if not callable(sampler.temperature):
+        return float(sampler.temperature)
+    looked_at = times[np.unique(np.linspace(0, len(times) - 1, min(_MOST_LOOKS, len(times))).astype(int))]
+    found = np.unique(np.asarray(jax.vmap(sampler.temperature)(jnp.asarray(looked_at, jnp.int32))))
+    return float(found[0]) if len(found) == 1 else None

@@ -1,0 +1,178 @@
+"""`sample`: run a sampler on a potential."""
+
+import contextlib
+import pathlib
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import numpy as np
+
+from isotherm.engine.program import identity
+from isotherm.foundation.errors import check_real, refuse
+from isotherm.potentials.potential import Potential
+from isotherm.runs.run import Run
+from isotherm.runs.store import FORMAT, write_arrays, write_json
+from isotherm.sampling.describe import environment
+from isotherm.sampling.drive import Host, Reached, drive
+from isotherm.sampling.layout import Layout
+from isotherm.sampling.lock import locked
+from isotherm.sampling.pilot import with_pilot
+from isotherm.sampling.prepare import PreparedRun, prepare
+from isotherm.sampling.progress import Status
+from isotherm.sampling.sampler import Sampler, as_potential
+from isotherm.sampling.settings import Settings
+from isotherm.sampling.start import PerChain, choose_init, start_positions
+
+
+def sample(
+    potential: Potential | Callable[[Any], Any],
+    sampler: Sampler,
+    *,
+    num_steps: int,
+    num_chains: int | None = None,
+    num_runs: int | None = None,
+    num_ladders: int | None = None,
+    seed: Any = 0,
+    thinning: int = 1,
+    burn_in: int = 0,
+    init: Any = None,
+    out: str | pathlib.Path | None = None,
+    collect: Callable[[Any], Any] = identity,
+    target_energy: float = -np.inf,
+    track_best: bool | None = None,
+    chain_mode: str = "vmap",
+    block_length: int | None = None,
+    checkpoint_every: float = 60.0,
+    progress: bool | None = None,
+    throw: bool = False,
+    callback: Callable[[Status], Any] | None = None,
+    source: dict[str, Any] | None = None,
+) -> Run:
+    """Run a sampler on a potential.
+
+    The result is a function of the arguments alone: not of the block length, of checkpoints, or of having been stopped and
+    resumed.
+
+    Args:
+        potential: what to sample; a plain function is taken as an energy.
+        sampler: how, such as `iso.sgld(step_size=0.01)`.
+        num_steps: iterations.
+        num_chains: chains in a run, among which couplings act; None is what the coupling needs, or as many as `iso.per_chain`
+            gives, or 1.
+        num_runs: independent repeats of the whole, in one program; None for one without an axis for it.
+        num_ladders: independent ladders of an exchange sampler, which are the chains of its run; None is 1.
+        seed: of all randomness: an integer, or a key of `jax.random.key`.
+        thinning: iterations between two draws.
+        burn_in: iterations before the first draw.
+        init: a position, `iso.per_chain(positions)`, or a function of a key, called for every chain. Potentials of networks have
+            one of their own.
+        out: a folder to stream draws and checkpoints to; None keeps draws in memory.
+        collect: what to keep of a position; by default all of it.
+        target_energy: the energy whose first hit is reported.
+        track_best: whether the best position is followed at every iteration; None does it for potentials without data.
+        chain_mode: "vmap" runs the chains of an iteration at once, "map" one after another (faster for convolutions).
+        block_length: iterations between two returns to the host; None adapts it to the clock.
+        checkpoint_every: seconds between two checkpoints, where there is a folder.
+        progress: whether to show a progress bar; None shows it on a terminal.
+        throw: whether a diverged chain raises `DivergenceError`; otherwise it warns, and its draws have weight zero.
+        callback: called with a `Status` about twice a second; the run ends early where it returns True.
+        source: where the potential came from, kept with the run for the command line.
+
+    Returns:
+        A `Run`, whose arrays have axes (chain, draw, ...), or (run, chain, draw, ...) where `num_runs` is given.
+
+    Example:
+        >>> import isotherm as iso
+        >>> energy = lambda x: 0.5 * (x ** 2).sum()
+        >>> run = iso.sample(energy, iso.sgld(step_size=0.1), num_steps=1000, num_chains=4, init=jnp.zeros(2))
+        >>> run.draws.shape
+        (4, 1000, 2)
+    """
+    began = time.perf_counter()
+    potential = as_potential(potential)
+    init = choose_init(init, potential)
+    settings = settings_of(
+        sampler,
+        init,
+        num_steps=num_steps,
+        num_chains=num_chains,
+        num_runs=num_runs,
+        num_ladders=num_ladders,
+        seed=seed,
+        thinning=thinning,
+        burn_in=burn_in,
+        target_energy=target_energy,
+        track_best=track_best,
+        chain_mode=chain_mode,
+        block_length=block_length,
+    )
+    check_real("checkpoint_every", checkpoint_every, "Give seconds.", minimum=0.0)
+    with contextlib.ExitStack() as stack:
+        folder = None if out is None else stack.enter_context(_claimed(pathlib.Path(out)))
+        layout = Layout(None, settings.num_runs, ladders_of(sampler, settings))
+        position = start_positions(init, settings.seed_key(), layout.run_numbers, settings.num_chains)
+        prepared = ready(potential, sampler, settings, position, collect, source)
+        if folder is not None:
+            _write_start(prepared, folder)
+        host = Host(folder, checkpoint_every, progress, throw, callback)
+        return drive(prepared, host, Reached(), time.perf_counter() - began)[0]
+
+
+def settings_of(sampler: Sampler, init: Any, *, num_chains: int | None, **given: Any) -> Settings:
+    """Settings with the number of chains that was asked for, or that the starts or the coupling say."""
+    if isinstance(init, PerChain) and num_chains is None:
+        num_chains = init.number
+    settings = Settings(num_chains=sampler.choose_num_chains(num_chains), **given)
+    if settings.num_ladders is not None and sampler.coupling.needs.num_chains is None:
+        remedy = "Give `num_chains`, or `num_runs` for repeats."
+        refuse("num_ladders", "left out for a sampler without a ladder", settings.num_ladders, remedy)
+    return settings
+
+
+def ladders_of(sampler: Sampler, settings: Settings) -> int | None:
+    """The number of ladders; None for a sampler that records all of its chains."""
+    coupling, number = sampler.coupling, settings.num_chains
+    if coupling.needs.num_chains is None:
+        return None
+    is_ladder = jax.eval_shape(lambda: coupling.observe(coupling.init(number))).recorded is not None
+    return (settings.num_ladders or 1) if is_ladder else None
+
+
+def ready(
+    potential: Potential,
+    sampler: Sampler,
+    settings: Settings,
+    position: Any,
+    collect: Callable[[Any], Any],
+    source: dict[str, Any] | None,
+) -> PreparedRun:
+    """A run of one sampler, once all that can be refused was."""
+    sampler.coupling.check(potential)
+    sampler.estimator.check(potential)
+    sampler.kernel.check(position)
+    settings.record_times(sampler.window)
+    layout = Layout(None, settings.num_runs, ladders_of(sampler, settings))
+    sampler = with_pilot(potential, sampler, settings, position)
+    return prepare(potential, (sampler,), settings, layout, position, collect, source)
+
+
+def _write_start(prepared: PreparedRun, folder: pathlib.Path) -> None:
+    write_arrays(folder / "start", prepared.position)
+    # Written last: a folder with this file can be resumed.
+    stored = {"format": FORMAT, "config": prepared.configs[0], "environment": environment()}
+    write_json(folder / "run.json", stored)
+
+
+@contextlib.contextmanager
+def _claimed(folder: pathlib.Path) -> Iterator[pathlib.Path]:
+    """A folder that holds no run, while it is locked. What a start that was cut short left there is cleared."""
+    with locked(folder, "out"):
+        if (folder / "run.json").exists():
+            remedy = "Choose another folder, or continue this one with `iso.resume` or `isotherm resume`."
+            refuse("out", "a folder without a run", f"{folder}, which holds one", remedy)
+        for name in ("start", "checkpoints", "records"):
+            shutil.rmtree(folder / name, ignore_errors=True)
+        yield folder

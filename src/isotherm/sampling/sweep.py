@@ -1,0 +1,104 @@
+"""`sweep`: many samplers on one potential, with as few programs as they have structures."""
+
+import dataclasses
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from isotherm.engine.program import identity
+from isotherm.foundation.errors import refuse
+from isotherm.potentials.potential import Potential
+from isotherm.runs.run import Run
+from isotherm.sampling.drive import Host, Reached, drive
+from isotherm.sampling.layout import Layout
+from isotherm.sampling.pilot import with_pilot
+from isotherm.sampling.prepare import prepare
+from isotherm.sampling.sample import ladders_of, settings_of
+from isotherm.sampling.sampler import Sampler, as_potential
+from isotherm.sampling.settings import Settings
+from isotherm.sampling.start import choose_init, start_positions
+
+
+def sweep(
+    potential: Potential | Callable[[Any], Any],
+    samplers: Mapping[Any, Sampler] | Sequence[Sampler],
+    *,
+    num_steps: int,
+    num_chains: int | None = None,
+    num_runs: int | None = None,
+    num_ladders: int | None = None,
+    seed: Any = 0,
+    thinning: int = 1,
+    burn_in: int = 0,
+    init: Any = None,
+    collect: Callable[[Any], Any] = identity,
+    track_best: bool | None = None,
+    chain_mode: str = "vmap",
+    progress: bool | None = None,
+    throw: bool = False,
+) -> dict[Any, Run]:
+    """Run many samplers on a potential, those of one structure as one program.
+
+    Samplers that differ in numbers alone, such as step sizes, temperatures or correction factors, have one structure. All see the
+    same random numbers, so that their differences can be compared pair by pair.
+
+    Args:
+        potential: as in `sample`.
+        samplers: by name, or a list, whose names are then 0, 1, and so on.
+        num_steps: as in `sample`, as are all that follow.
+        num_chains: as in `sample`.
+        num_runs: as in `sample`.
+        num_ladders: as in `sample`.
+        seed: as in `sample`.
+        thinning: as in `sample`.
+        burn_in: as in `sample`.
+        init: as in `sample`.
+        collect: as in `sample`.
+        track_best: as in `sample`.
+        chain_mode: as in `sample`.
+        progress: as in `sample`.
+        throw: as in `sample`.
+
+    Returns:
+        The runs by name, in the order of the samplers.
+
+    Example:
+        >>> import isotherm as iso, jax.numpy as jnp
+        >>> samplers = {step: iso.sgld(step) for step in (0.01, 0.02, 0.04)}
+        >>> runs = iso.sweep(lambda x: x @ x / 2, samplers, num_steps=500, num_chains=2, init=jnp.zeros(3))
+        >>> {step: run.draws.shape for step, run in runs.items()}
+        {0.01: (2, 500, 3), 0.02: (2, 500, 3), 0.04: (2, 500, 3)}
+    """
+    potential = as_potential(potential)
+    named = dict(samplers) if isinstance(samplers, Mapping) else dict(enumerate(samplers))
+    if not named or not all(isinstance(sampler, Sampler) for sampler in named.values()):
+        refuse("samplers", "a dict or a list of samplers", repr(samplers)[:200], "Give {0.01: iso.sgld(0.01), ...}.")
+    init = choose_init(init, potential)
+    given = {"num_steps": num_steps, "num_runs": num_runs, "num_ladders": num_ladders, "seed": seed}
+    given |= {"thinning": thinning, "burn_in": burn_in, "track_best": track_best, "chain_mode": chain_mode}
+    groups: dict[Any, list[tuple[Any, Sampler, Settings]]] = {}
+    for name, sampler in named.items():
+        settings = settings_of(sampler, init, num_chains=num_chains, **given)
+        for part in (sampler.coupling, sampler.estimator):
+            part.check(potential)
+        layout = Layout(None, settings.num_runs, ladders_of(sampler, settings))
+        position = start_positions(init, settings.seed_key(), layout.run_numbers, settings.num_chains)
+        sampler.kernel.check(position)
+        settled = with_pilot(potential, sampler, settings, position)
+        leaves, structure = jax.tree.flatten(dataclasses.replace(settled, name=""))
+        shapes = tuple(np.shape(leaf) for leaf in leaves)
+        groups.setdefault((structure, shapes), []).append((name, settled, settings))
+    runs: dict[Any, Run] = {}
+    for group in groups.values():
+        began = time.perf_counter()
+        names, settled, (settings, *_) = (list(part) for part in zip(*group, strict=True))
+        layout = Layout(len(group), settings.num_runs, ladders_of(settled[0], settings))
+        position = start_positions(init, settings.seed_key(), layout.run_numbers, settings.num_chains)
+        prepared = prepare(potential, settled, settings, layout, position, collect)
+        host = Host(progress=progress, throw=throw)
+        found = drive(prepared, host, Reached(), time.perf_counter() - began)
+        runs |= dict(zip(names, found, strict=True))
+    return {name: runs[name] for name in named}

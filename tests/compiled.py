@@ -1,0 +1,31 @@
+"""Programs of runs, for tests that look at what was compiled."""
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from isotherm.engine.program import Program, identity
+from isotherm.sampling.layout import Layout
+from isotherm.sampling.prepare import PreparedRun, prepare
+from isotherm.sampling.sample import ladders_of
+from isotherm.sampling.sampler import as_potential
+from isotherm.sampling.settings import Settings
+from isotherm.sampling.start import start_positions
+
+
+def prepared(potential: Any, sampler: Any, init: Any, **settings: Any) -> PreparedRun:
+    """A run that is ready to go."""
+    given = Settings(**{"num_chains": sampler.choose_num_chains(settings.pop("num_chains", None)), **settings})
+    layout = Layout(None, None, ladders_of(sampler, given))
+    position = start_positions(init, given.seed_key(), layout.run_numbers, given.num_chains)
+    return prepare(as_potential(potential), (sampler,), given, layout, position, identity)
+
+
+def text_of(run: PreparedRun) -> str:
+    """The text of the compiled loop."""
+    program = run.program
+    carry, records = run.init()
+    block = program.block(np.zeros(0, int), -np.inf, 0, 0)
+    arguments = (program, run.seeds, None, carry, records, block)
+    return jax.jit(Program._advance, donate_argnums=(3, 4)).lower(*arguments).compile().as_text() or ""
