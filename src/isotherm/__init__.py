@@ -4,15 +4,24 @@
 
     run = iso.sample(energy, iso.sgld(step_size=0.01), num_steps=100_000, init=start)
 
-Conventions: U(x) = -log prior(x) - (N/n) * sum of log likelihoods, density exp(-U(x) / temperature), arrays with axes (run, chain,
-draw, ...).
+Conventions: U(x) = -log prior(x) - (N/n) * sum of log likelihoods, density exp(-U(x) / temperature), arrays with axes (chain, draw,
+...), or (run, chain, draw, ...) where `num_runs` is given.
 """
 
-from isotherm import bandits, contour, data, estimators, exchange, potentials, predictive
+from isotherm import bandits, contour, data, estimators, exchange, kernels, potentials, predictive, targets
 from isotherm.foundation import schedules
 from isotherm.foundation.errors import DivergenceError, DivergenceWarning
 from isotherm.minimize import minimize
-from isotherm.potentials import Potential, from_energy, from_likelihood, from_log_density, with_noise
+from isotherm.potentials import (
+    Potential,
+    from_energy,
+    from_equinox,
+    from_likelihood,
+    from_linen,
+    from_log_density,
+    from_nnx,
+    with_noise,
+)
 from isotherm.runs import Run, load
 from isotherm.samplers import (
     awsgld,
@@ -71,10 +80,14 @@ __all__ = [
     "estimators",
     "exchange",
     "from_energy",
+    "from_equinox",
     "from_likelihood",
+    "from_linen",
     "from_log_density",
+    "from_nnx",
     "icsghmc",
     "icsgld",
+    "kernels",
     "ksgld",
     "load",
     "minimize",
@@ -96,6 +109,7 @@ __all__ = [
     "svgd",
     "swag",
     "sweep",
+    "targets",
     "vr_resghmc",
     "vr_resgld",
     "with_noise",

@@ -1,9 +1,12 @@
 """A folder may import only from those above it."""
 
 import ast
+import importlib
 import pathlib
 
 import pytest
+
+from isotherm.coupling import Coupling
 
 SOURCE = pathlib.Path(__file__).parents[2] / "src" / "isotherm"
 ORDER = [
@@ -91,5 +94,28 @@ def test_a_wrong_import_would_be_seen(text, tmp_path):
 
 
 def test_files_are_short():
-    long = {path.name: count for path in SOURCE.rglob("*.py") if (count := len(path.read_text().splitlines())) > 300}
+    long = {path.name: count for path in SOURCE.rglob("*.py") if (count := len(path.read_text().splitlines())) > 250}
     assert long == {}
+
+
+def functions(path):
+    return [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)]
+
+
+def test_only_what_users_call_takes_many_parameters():
+    modules = [
+        importlib.import_module(f"isotherm.{name}")
+        for name in ("samplers", "potentials", "bandits", "sampling", "minimize")
+    ]
+    public = {name for module in modules for name in module.__all__}
+    many = {
+        f"{path.relative_to(SOURCE)}:{node.name}"
+        for path in SOURCE.rglob("*.py")
+        for node in functions(path)
+        if len(node.args.posonlyargs + node.args.args + node.args.kwonlyargs) > 8 and node.name not in public
+    }
+    assert many == set()
+
+
+def test_a_coupling_has_few_members():
+    assert len([name for name in vars(Coupling) if not name.startswith("_")]) <= 10

@@ -35,7 +35,13 @@ class RecordTimes:
         return whole * len(self._chosen) + int(np.searchsorted(self._chosen, rest))
 
     def __getitem__(self, index: Any) -> Any:
-        numbers = np.arange(len(self))[index] if not isinstance(index, slice) else np.arange(*index.indices(len(self)))
+        if isinstance(index, slice):
+            numbers = np.arange(*index.indices(len(self)))
+        else:
+            numbers = np.flatnonzero(index) if np.asarray(index).dtype == bool else np.asarray(index)
+            numbers = np.where(numbers < 0, numbers + len(self), numbers)
+            if np.any((numbers < 0) | (numbers >= len(self))):
+                raise IndexError(f"There are {len(self)} draws; got {index}.")
         whole, rest = np.divmod(numbers, max(len(self._chosen), 1))
         found = self.burn_in + self.thinning * (whole * self._period + self._chosen[rest])
         return found if np.ndim(found) else int(found)

@@ -161,7 +161,7 @@ def _contour(name: str, partition: Any, is_shared: bool, options: ContourOptions
             refuse("perturbation", "0 for this field", perturbation, 'Leave it out, or use field="theta^zeta".')
         field = ThetaPower(perturbation)
     names = ("zeta", "gain", "slopes", "bounds", "initial_theta", "warm_up", "weight_rule")
-    given: dict[str, Any] = {option: options[option] for option in names if option in options}
+    given = {option: value for option, value in dict[str, Any](options).items() if option in names}
     return Contour(as_partition(partition), field=field, is_shared=is_shared, **given)
 
 
