@@ -5,7 +5,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import optax
 from jax import Array
 
 # Iterations of a descent, and evaluations of one of its line searches, at most.
@@ -31,6 +30,8 @@ def guarded(function: Callable[[Array], Array], ceiling: float) -> Callable[[Arr
 
 def descend_from(function: Callable[[Array], Array], start: Array, allowed: Array) -> tuple[Array, Array, Array]:
     """The end of L-BFGS, its value, and how many evaluations it took, at most `allowed`."""
+    import optax
+
     search = optax.scale_by_zoom_linesearch(max_linesearch_steps=MOST_TRIES, initial_guess_strategy="one")
     solver = optax.lbfgs(linesearch=search)
     look = optax.value_and_grad_from_state(function)

@@ -2,13 +2,12 @@
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from scipy.optimize import OptimizeResult
 
 from isotherm.contour import uniform_partition
 from isotherm.foundation.errors import check_integer, refuse
@@ -19,6 +18,9 @@ from isotherm.minimize.space import space_of
 from isotherm.potentials.energy import EnergyPotential
 from isotherm.samplers import awsgld
 from isotherm.sampling import Sampler, per_chain, sample
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
 
 # In units of the domain, by coordinate: the displacement of a start, its noise, and the longest displacement.
 _DRIFT, _NOISE, _REACH = 0.01, 0.02, 0.1
@@ -37,9 +39,9 @@ def minimize(
     max_evaluations: int = 100_000,
     patience: int | None = None,
     num_starts: int = 16,
-    callback: Callable[[OptimizeResult], Any] | None = None,
+    callback: Callable[["OptimizeResult"], Any] | None = None,
     seed: int = 0,
-) -> OptimizeResult:
+) -> "OptimizeResult":
     """Search for the global minimum of a function that JAX can differentiate.
 
     Args:
@@ -186,14 +188,14 @@ class _Search:
         """Evaluations that may still be spent; one is kept for the result."""
         return max(self.budget - 1 - self.num_evaluations, 0)
 
-    def finish(self) -> OptimizeResult:
+    def finish(self) -> "OptimizeResult":
         """The result, whose value is the function's own at its point."""
         self.best = float(self._value(self.best_z))
         self.is_reached |= self.best <= self.target
         self.num_evaluations += 1
         return self.result()
 
-    def result(self) -> OptimizeResult:
+    def result(self) -> "OptimizeResult":
         """What is known so far."""
         has_target = self.target > -np.inf
         if self.is_reached:
@@ -205,6 +207,8 @@ class _Search:
         else:
             message, success = "The budget of evaluations is spent.", not has_target
         best = self.space.low if self.best_z is None else self.space.point(self.best_z)
+        from scipy.optimize import OptimizeResult
+
         return OptimizeResult(
             x=np.asarray(best),
             fun=float(self.best),

@@ -5,6 +5,7 @@ from typing import Any, Unpack
 import jax
 
 from isotherm.foundation.errors import refuse
+from isotherm.foundation.optional import require
 from isotherm.potentials.losses import Loss
 from isotherm.potentials.networks import Network, NetworkOptions, NetworkPotential, network_potential
 
@@ -25,8 +26,7 @@ def from_equinox(
         state: an `eqx.nn.State`, from `eqx.nn.make_with_state`, for modules that have one.
         **options: see `NetworkOptions`.
     """
-    import equinox as eqx
-
+    eqx = require("equinox", "equinox")
     is_made = not isinstance(model, eqx.Module)
     if is_made and not callable(model):
         refuse("model", "an eqx.Module or a function of a key", type(model).__name__, "Pass one of them.")

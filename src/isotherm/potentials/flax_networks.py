@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from isotherm.foundation.errors import refuse
+from isotherm.foundation.optional import require
 from isotherm.potentials.losses import Loss
 from isotherm.potentials.networks import Network, NetworkOptions, NetworkPotential, network_potential
 
@@ -35,8 +36,7 @@ def from_nnx(
         >>> sorted(potential.init(jax.random.key(0)))
         ['bias', 'kernel']
     """
-    from flax import nnx
-
+    nnx = require("flax.nnx", "networks")
     is_made = not isinstance(module, nnx.Module)
     if is_made and not callable(module):
         refuse("module", "an nnx.Module or a function of nnx.Rngs", type(module).__name__, "Pass one of them.")

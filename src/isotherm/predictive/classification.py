@@ -12,8 +12,8 @@ and mutual information are additions.
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import xlogy
 
 from isotherm.foundation.errors import check_integer, refuse
 from isotherm.predictive.checks import check_labels, check_probabilities, check_values, check_weights
@@ -164,7 +164,7 @@ def entropy(probabilities: ArrayLike) -> np.ndarray:
         array([0.    , 0.6931])
     """
     p = check_probabilities("probabilities", probabilities)
-    return np.maximum(-np.sum(xlogy(p, p), axis=1), 0.0)
+    return np.maximum(-np.sum(scipy.special.xlogy(p, p), axis=1), 0.0)
 
 
 def mutual_information(mean_probabilities: ArrayLike, mean_entropy: ArrayLike) -> np.ndarray:

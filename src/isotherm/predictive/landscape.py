@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.flatten_util import ravel_pytree
-from matplotlib.figure import Figure
 
 from isotherm.foundation.errors import check_integer, check_real, refuse
+from isotherm.foundation.optional import require
 
 
 class Landscape(NamedTuple):
@@ -94,10 +94,10 @@ def project(
     return Landscape(coordinates, of_paths, xs, ys, losses, values[:2] ** 2 / np.sum(values**2))
 
 
-def plot_landscape(landscape: Landscape, axis: Any = None, *, title: str = "", levels: int = 12) -> Figure:
+def plot_landscape(landscape: Landscape, axis: Any = None, *, title: str = "", levels: int = 12) -> Any:
     """Contours of the losses with the paths over them; every path starts at its circle."""
     if axis is None:
-        axis = Figure(figsize=(5.0, 4.2), layout="constrained").add_subplot()
+        axis = require("matplotlib.figure", "plots").Figure(figsize=(5.0, 4.2), layout="constrained").add_subplot()
     floor = max(landscape.losses.min(), 1e-12)
     shown = np.log10(np.maximum(landscape.losses, floor))
     drawn = axis.contourf(landscape.xs, landscape.ys, shown, levels=levels, cmap="viridis")

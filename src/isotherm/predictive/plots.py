@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isotherm.foundation.errors import refuse
+from isotherm.foundation.optional import require
 from isotherm.predictive.classification import Calibration
 from isotherm.predictive.ood import entropy_cdf
 
@@ -78,7 +79,5 @@ def plot_entropy_cdfs(
 def _canvas(axis: Any, size: tuple[float, float]) -> tuple[Any, Any]:
     if axis is not None:
         return axis.figure, axis
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=size, layout="constrained")
+    figure = require("matplotlib.figure", "plots").Figure(figsize=size, layout="constrained")
     return figure, figure.subplots()

@@ -10,8 +10,8 @@ Differs from the thesis: it reports `rmse` of the weighted mean on the UCI data;
 """
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import ndtr, ndtri
 
 from isotherm.foundation.errors import check_real, refuse
 from isotherm.predictive.checks import check_values, check_weights
@@ -148,7 +148,7 @@ def coverage(low: ArrayLike, high: ArrayLike, targets: ArrayLike, weights: Array
 def _absolute(mu: np.ndarray | float, sd: np.ndarray) -> np.ndarray:
     """E|X| of a normal X: A(mu, sigma^2) of Grimit et al. 2006."""
     z = mu / sd
-    return sd * np.sqrt(2 / np.pi) * np.exp(-0.5 * z**2) + mu * (2 * ndtr(z) - 1)
+    return sd * np.sqrt(2 / np.pi) * np.exp(-0.5 * z**2) + mu * (2 * scipy.special.ndtr(z) - 1)
 
 
 def _quantile(mu: np.ndarray, v: np.ndarray, sd: np.ndarray | None, q: float) -> np.ndarray:
@@ -157,11 +157,11 @@ def _quantile(mu: np.ndarray, v: np.ndarray, sd: np.ndarray | None, q: float) ->
         place = np.argmax(np.cumsum(v[order], axis=0) >= q - ROUNDING, axis=0)
         return np.take_along_axis(mu, np.take_along_axis(order, place[None], axis=0), axis=0)[0]
     # A mixture's quantile lies between the least and the largest quantile of its parts.
-    parts = mu + sd * ndtri(q)
+    parts = mu + sd * scipy.special.ndtri(q)
     low, high = parts.min(axis=0), parts.max(axis=0)
     for _ in range(NUM_BISECTIONS):
         middle = (low + high) / 2
-        is_below = v @ ndtr((middle - mu) / sd) < q
+        is_below = v @ scipy.special.ndtr((middle - mu) / sd) < q
         low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
     return (low + high) / 2
 

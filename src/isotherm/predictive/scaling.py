@@ -1,9 +1,8 @@
 """Temperature scaling: one number that makes confident logits honest."""
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.optimize import root_scalar
-from scipy.special import softmax
 
 from isotherm.foundation.errors import check_real, refuse
 from isotherm.predictive.checks import check_labels, check_weights
@@ -49,7 +48,7 @@ def fit_temperature(logits: ArrayLike, labels: ArrayLike, weights: ArrayLike | N
     w = w[w > 0]
 
     def slope(log_temperature: float) -> float:
-        p = softmax(z * np.exp(-log_temperature), axis=1)
+        p = scipy.special.softmax(z * np.exp(-log_temperature), axis=1)
         return float(w @ np.sum(p * z, axis=1))
 
     low, high = np.log(LOWEST), np.log(HIGHEST)
@@ -57,6 +56,8 @@ def fit_temperature(logits: ArrayLike, labels: ArrayLike, weights: ArrayLike | N
         return LOWEST
     if slope(high) >= 0:
         return HIGHEST
+    from scipy.optimize import root_scalar
+
     return float(np.exp(root_scalar(slope, bracket=(low, high), method="brentq", xtol=1e-12).root))
 
 
@@ -74,7 +75,7 @@ def scaled(logits: ArrayLike, temperature: float) -> np.ndarray:
     Differs from the thesis: Nothing.
     """
     temperature = check_real("temperature", temperature, "Take it from `fit_temperature`.", above=0.0)
-    return softmax(_checked(logits) / temperature, axis=-1)
+    return scipy.special.softmax(_checked(logits) / temperature, axis=-1)
 
 
 def _checked(logits: ArrayLike) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Runs as ArviZ's InferenceData."""
+"""Runs as ArviZ's DataTree."""
 
 import warnings
 from typing import Any
@@ -6,19 +6,20 @@ from typing import Any
 import jax
 import numpy as np
 
+from isotherm.foundation.optional import require
 from isotherm.runs.estimates import normalised_weights, systematic_indices
 from isotherm.runs.pytree_json import named_leaves
 from isotherm.runs.run import Run
 
 
 def to_arviz(run: Run, weighted: bool = False) -> Any:
-    """InferenceData with dimensions (chain, draw); the chains of all runs stand one after another.
+    """A DataTree with dimensions (chain, draw); the chains of all runs stand one after another.
 
     ArviZ's own statistics ignore weights. So unless `weighted`, draws that carry different weights are resampled, systematically
     and within each run, to as many draws of equal weight; draws of equal weight are passed on as they are. With `weighted` the
     raw draws are passed on, with `sample_stats.log_weight` beside them.
     """
-    az = import_arviz()
+    arviz_base = require("arviz_base", "all")
     lead = run.log_weights.ndim
     # With an axis of runs always: their chains stand one after another, and weights count within each.
     log_weights, energies, draws = jax.tree.map(
@@ -38,15 +39,7 @@ def to_arviz(run: Run, weighted: bool = False) -> Any:
     with warnings.catch_warnings():
         # ArviZ suspects swapped axes where there are more chains than draws; here the axes are known.
         warnings.filterwarnings("ignore", "More chains")
-        return az.from_dict(posterior=posterior, sample_stats=stats)
-
-
-def import_arviz() -> Any:
-    """ArviZ, without the notice that it prints about its own future."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)
-        import arviz
-    return arviz
+        return arviz_base.from_dict({"posterior": posterior, "sample_stats": stats})
 
 
 def _chains(array: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
+import scipy
 
 from isotherm.foundation.errors import check_integer, check_real
 from isotherm.runs.estimates import Estimate, effective_sample_size, normalised_weights, sum_stretches
@@ -67,7 +67,7 @@ def log_z_ratio(
     weights = np.asarray(log_weights, np.float64)
     tilt = np.where(np.isfinite(weights), log_tilt(energies, temperature, to), 0.0)
     tilted = weights + tilt
-    ratio = float(np.asarray(logsumexp(tilted))) - float(np.asarray(logsumexp(weights)))
+    ratio = float(np.asarray(scipy.special.logsumexp(tilted))) - float(np.asarray(scipy.special.logsumexp(weights)))
     # Relative to their own mean, and in double precision: tilts may span hundreds of nats.
     relative = np.exp(np.minimum(tilt - ratio, _LARGEST_EXPONENT))
     stretches = sum_stretches(lambda piece: piece[:, None], relative, normalised_weights(weights))

@@ -5,6 +5,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from isotherm.foundation.optional import require
 from isotherm.runs.estimates import normalised_weights
 from isotherm.runs.run import Run
 
@@ -77,7 +78,5 @@ def _canvas(axes: Any, count: int, size: tuple[float, float]) -> tuple[Any, Any]
     if axes is not None:
         axes = np.atleast_1d(axes)
         return axes[0].figure, axes
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=size, layout="constrained")
+    figure = require("matplotlib.figure", "plots").Figure(figsize=size, layout="constrained")
     return figure, figure.subplots(count, 1, squeeze=False)[:, 0]

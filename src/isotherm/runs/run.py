@@ -196,7 +196,7 @@ class Run:
         return summarise(self)
 
     def to_arviz(self, weighted: bool = False) -> Any:
-        """ArviZ's InferenceData: draws of equal weight, or, with `weighted`, raw draws with their log weights beside."""
+        """ArviZ's DataTree: draws of equal weight, or, with `weighted`, raw draws with their log weights beside."""
         from isotherm.runs.arviz import to_arviz
 
         return to_arviz(self, weighted)

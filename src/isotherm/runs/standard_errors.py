@@ -10,7 +10,7 @@ themselves, and end as one stretch each.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
+import scipy
 
 MOST_STRETCHES = 128
 # Neighbours with a correlation above this are merged. Larger values give errors that are too small for slow chains.
@@ -207,4 +207,4 @@ def _finite(log_weights: np.ndarray) -> np.ndarray:
 
 def half_width(std_error: np.ndarray, degrees: np.ndarray, level: float) -> np.ndarray:
     """Half the width of an interval; NaN where the error is unknown."""
-    return std_error * stdtrit(np.maximum(degrees, 1.0), 0.5 + 0.5 * level)
+    return std_error * scipy.special.stdtrit(np.maximum(degrees, 1.0), 0.5 + 0.5 * level)
