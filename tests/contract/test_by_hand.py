@@ -19,9 +19,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "cycsgld": CYCLES,
     "cycsghmc": CYCLES,
     "swag": CYCLES,
-    "resgld": {"measure_every": 5},
+    "resgld": {"measure_every": 5, "temperatures": (1.0, 1.1)},
     "resghmc": {"measure_every": 5, "temperatures": (1.0, 2.0, 4.0)},
-    "vr_resgld": {"refresh_every": 7},
+    "vr_resgld": {"refresh_every": 7, "temperatures": (1.0, 1.1)},
     "vr_resghmc": {"refresh_every": 7},
     "cvr_resghmc": {"refresh_every": 7, **CYCLES},
     **{name: LADDER for name in METHODS if name.startswith("deo")},
@@ -92,7 +92,9 @@ def test_replicas_swap_in_a_loop_by_hand(name):
 
 def test_batches_of_the_caller_follow_the_same_law():
     """A run on its own batches and a loop on others: the same posterior, whose mean is known."""
-    potential = iso.from_likelihood(lambda x, rows: -0.5 * (rows - x) ** 2, None, DATA, batch_size=10)
+    potential = iso.from_likelihood(
+        lambda x, rows: -0.5 * (rows - x) ** 2, None, DATA, batch_size=10, batching="replacement"
+    )
     sampler, rng = iso.sgld(2e-3), np.random.default_rng(0)
     batches = jnp.asarray(rng.choice(DATA, (20_000, 10)))
 

@@ -175,7 +175,6 @@ def sampler_of(method: str, setting: str, factor: float) -> iso.Sampler:
         if method == "awsgld":
             options["max_displacement"] = 0.5
     if method == "svgd":
-        options |= {"num_particles": 60}
         step = 1.0 if setting != "box" else 0.1
     return METHODS[method](step, **options)
 
@@ -194,7 +193,7 @@ def run_of(method: str, setting: str, factor: float = 1.0, folder: Any = None) -
     if method in ("icsgld", "icsghmc", "picsgld"):
         options["num_chains"] = 2
     if method == "svgd":
-        num_steps, options = 2_000, {"num_runs": 2, "burn_in": 900, "thinning": 50}
+        num_steps, options = 2_000, {"num_runs": 2, "num_chains": 60, "burn_in": 900, "thinning": 50}
     if setting == "thinned":
         options["thinning"] = 37
     dtype = jnp.float64 if setting == "double" else jnp.float32

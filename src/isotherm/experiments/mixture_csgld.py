@@ -136,8 +136,8 @@ def _published_weights(run: Run, config: Config) -> Row:
     means = []
     for one in run.split_runs():
         theta = one.stats["theta"][0]
-        bins = np.asarray(config.partition.index(jnp.asarray(one.energies[0, 0])))
-        means.append(np.average(one.draws[0, 0, :, 0], weights=theta[bins] ** config.zeta))
+        bins = np.asarray(config.partition.index(jnp.asarray(one.energies[0])))
+        means.append(np.average(one.draws[0, :, 0], weights=theta[bins] ** config.zeta))
     return Row.of_runs("CSGLD, theta^zeta field", "mean of x with weights theta^zeta(J)", means)
 
 

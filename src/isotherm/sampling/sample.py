@@ -85,7 +85,7 @@ def sample(
         A `Run`, whose arrays have axes (chain, draw, ...), or (run, chain, draw, ...) where `num_runs` is given.
 
     Example:
-        >>> import isotherm as iso
+        >>> import isotherm as iso, jax.numpy as jnp
         >>> energy = lambda x: 0.5 * (x ** 2).sum()
         >>> run = iso.sample(energy, iso.sgld(step_size=0.1), num_steps=1000, num_chains=4, init=jnp.zeros(2))
         >>> run.draws.shape

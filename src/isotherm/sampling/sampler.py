@@ -30,7 +30,7 @@ class Sampler(Part):
         name: what tables call this sampler.
 
     Example:
-        >>> import isotherm as iso, jax
+        >>> import isotherm as iso, jax, jax.numpy as jnp
         >>> sampler = iso.sgld(step_size=0.1)
         >>> state = sampler.init(lambda x: 0.5 * (x ** 2).sum(), jnp.zeros(2), num_chains=3)
         >>> state, info = sampler.step(jax.random.key(0), state)
