@@ -204,11 +204,12 @@ def _draw_paths(target: Target, runs: dict[str, Run], early: Run, middle: Run, c
         points, energies = np.asarray(target.truth.points)[:, 0], energies_on_grid(target)
         shown = (points > -12) & (points < 10)
         axis.plot(points[shown], energies[shown], color="0.6", linewidth=1)
-        path = np.asarray(found.draws)[0, 0, span, 0]
+        path = np.asarray(found.draws).reshape(-1, found.num_draws)[0, span]
         heights = np.asarray(jax.vmap(target.energy)(jnp.asarray(path)[:, None]))
         axis.plot(path, heights, color="tab:blue", linewidth=0.4)
         if "theta" in found.stats:
-            psi = multiplier_on_bins(np.asarray(found.stats["theta"])[0, 0], Contour(config.partition, config.zeta))
+            theta = np.asarray(found.stats["theta"]).reshape(-1, config.partition.num_bins)[0]
+            psi = multiplier_on_bins(theta, Contour(config.partition, config.zeta))
             for number in np.flatnonzero(psi < 0):
                 edge = config.partition.low + config.partition.width * (number - 1)
                 axis.axhspan(edge, edge + config.partition.width, color="tab:red", alpha=0.15)
