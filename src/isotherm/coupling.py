@@ -4,6 +4,7 @@ A coupling reads energies, never parameters, so it costs the same for 2 weights 
 """
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -77,6 +78,16 @@ class Observed(NamedTuple):
 
     values: dict[str, Array]
     recorded: Array | None = None
+
+
+def measured_variance(measure: Callable[[int], CouplingInputs], number: int) -> tuple[Array, Array]:
+    """Whether the variance of each chain's energy at one position is known from `number` measurements, and the variance or 0.
+
+    A control variate has no energies before its first refresh.
+    """
+    variance = jnp.var(measure(number).energies, axis=0, ddof=1)
+    is_known = jnp.isfinite(variance)
+    return is_known, jnp.where(is_known, variance, 0.0)
 
 
 class Coupling(Part):

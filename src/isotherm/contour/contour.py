@@ -27,7 +27,7 @@ from isotherm.contour.theta_histogram import (
     longest_period,
 )
 from isotherm.contour.weight_rule import RegularizedWeights
-from isotherm.coupling import Coupling, CouplingInputs, Needs, Pilot
+from isotherm.coupling import Coupling, CouplingInputs, Needs, Pilot, measured_variance
 from isotherm.foundation.errors import check_choice, check_integer, check_real, refuse
 from isotherm.foundation.parts import Static
 from isotherm.foundation.periodic import Periodic
@@ -206,11 +206,8 @@ class Contour(Coupling):
         return statistics_of(self, state)
 
     def _with_noise(self, state: ContourState, measure: Callable[[int], CouplingInputs]) -> ContourState:
-        # A control variate has no energies before its first refresh.
-        variance = jnp.var(measure(_NUM_MEASURED).energies, axis=0, ddof=1)
-        is_known = jnp.isfinite(variance)
-        found = jnp.stack([is_known.astype(state.noise.dtype), jnp.where(is_known, variance, 0.0)])
-        return state._replace(noise=state.noise + found.astype(state.noise.dtype))
+        found = jnp.stack([part.astype(state.noise.dtype) for part in measured_variance(measure, _NUM_MEASURED)])
+        return state._replace(noise=state.noise + found)
 
     def rescaled(self, state: ContourState, measure: Any = None) -> ContourState:
         """The same theta with its scale folded in, and what hangs on it."""

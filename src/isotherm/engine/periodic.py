@@ -31,15 +31,19 @@ def works_of(parts: Parts) -> tuple[tuple[Periodic, ...], tuple[Periodic, ...]]:
 
 def inside(parts: Parts) -> tuple[list[Periodic], list[Periodic]]:
     """What of it is done inside the compiled loop: all but what needs data that stream."""
-    streams = parts.potential.is_streamed
-    coupling, estimator = ([w for w in works if not (streams and w.needs_data)] for works in works_of(parts))
-    return coupling, estimator
+    return _by_place(parts, is_inside=True)
 
 
 def outside(parts: Parts) -> tuple[list[Periodic], list[Periodic]]:
     """What is left for the host."""
+    return _by_place(parts, is_inside=False)
+
+
+def _by_place(parts: Parts, is_inside: bool) -> tuple[list[Periodic], list[Periodic]]:
     streams = parts.potential.is_streamed
-    coupling, estimator = ([w for w in works if streams and w.needs_data] for works in works_of(parts))
+    coupling, estimator = (
+        [work for work in works if (streams and work.needs_data) != is_inside] for works in works_of(parts)
+    )
     return coupling, estimator
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from isotherm.foundation.parts import functions_of
@@ -20,12 +21,11 @@ def call(function: Callable[..., Any], *arguments: Any, donated: tuple[int, ...]
     parts = [jax.tree.flatten(argument) for argument in arguments]
     leaves, structures = [part[0] for part in parts], tuple(part[1] for part in parts)
     shapes = tuple((np.shape(leaf), _dtype(leaf)) for part in leaves for leaf in part)
-    key = (function, structures, shapes, donated)
+    # Types that are left open inside a function follow this setting, whatever those of its arguments.
+    key = (function, structures, shapes, donated, jnp.result_type(float))
     program = _PROGRAMS.get(key)
     if program is None:
-        result_structure: list[Any] = []
-        example = _PROGRAMS[key] = program = _compile(function, structures, leaves, donated, result_structure)
-        del example
+        program = _PROGRAMS[key] = _compile(function, structures, leaves, donated)
         for structure in structures:
             for held in functions_of(structure):
                 weakref.finalize(held, _PROGRAMS.pop, key, None).atexit = False
@@ -42,7 +42,9 @@ def num_programs() -> int:
     return len(_PROGRAMS)
 
 
-def _compile(function, structures, leaves, donated, found) -> Callable[..., Any]:
+def _compile(function, structures, leaves, donated) -> Callable[..., Any]:
+    found = []
+
     def flat(*given):
         arguments = [jax.tree.unflatten(*pair) for pair in zip(structures, given, strict=True)]
         results, structure = jax.tree.flatten(function(*arguments))

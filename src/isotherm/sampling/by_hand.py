@@ -69,10 +69,8 @@ def start(sampler: "Sampler", potential: Potential, position: Any, num_chains: i
     number = sampler.choose_num_chains(
         position.number if isinstance(position, PerChain) and not num_chains else num_chains
     )
-    sampler.coupling.check(potential)
-    sampler.estimator.check(potential)
     starts = start_positions(position, seed_key(0), np.zeros(1, np.int32), number)
-    sampler.kernel.check(starts)
+    sampler.check(potential, starts)
     starts = jax.tree.map(lambda leaf: leaf[0], starts)
     if potential.is_streamed:
         remedy = "Give the data on the device, or batches of your own to `step`; `iso.sample` streams."
@@ -155,6 +153,6 @@ def _given(parts: Parts, data: Any, num_chains: int) -> tuple[Any, ...]:
 
 
 def _words(key: Any) -> Array:
-    if isinstance(key, Tracer) or not jnp.issubdtype(jnp.asarray(key).dtype, jax.dtypes.prng_key):
-        return jax.random.key_data(key) if jnp.issubdtype(key.dtype, jax.dtypes.prng_key) else jnp.asarray(key)
-    return jax.random.key_data(seed_key(key))
+    """The words of a key, of the new kind or the old."""
+    is_new = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
+    return jax.random.key_data(seed_key(key)) if is_new else jnp.asarray(key)

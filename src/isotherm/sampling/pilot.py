@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from isotherm.coupling import CouplingInputs, Independent, Observed, Pilot
+from isotherm.coupling import CouplingInputs, Independent, Observed, Pilot, measured_variance
 from isotherm.foundation.periodic import Periodic
 from isotherm.foundation.schedules import Scaled
 from isotherm.kernels.kernel import Move
@@ -48,10 +48,8 @@ class _Watching(Independent):
         return () if is_exact else (Periodic(_MEASURE_EVERY, self._measured),)
 
     def _measured(self, state: _Seen, measure: Callable[[int], CouplingInputs]) -> _Seen:
-        # A control variate has no energies before its first refresh.
-        variance = jnp.var(measure(_NUM_MEASURED).energies, axis=0, ddof=1)
-        is_known = jnp.isfinite(variance)
-        total = state.variance + jnp.where(is_known, variance, 0.0).astype(state.variance.dtype)
+        is_known, variance = measured_variance(measure, _NUM_MEASURED)
+        total = state.variance + variance.astype(state.variance.dtype)
         return state._replace(variance=total, num=state.num + is_known)
 
     def statistics(self, state: _Seen) -> dict[str, Any]:

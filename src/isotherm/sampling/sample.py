@@ -150,9 +150,7 @@ def ready(
     source: dict[str, Any] | None,
 ) -> PreparedRun:
     """A run of one sampler, once all that can be refused was."""
-    sampler.coupling.check(potential)
-    sampler.estimator.check(potential)
-    sampler.kernel.check(position)
+    sampler.check(potential, position)
     settings.record_times(sampler.window)
     layout = Layout(None, settings.num_runs, ladders_of(sampler, settings))
     sampler = with_pilot(potential, sampler, settings, position)

@@ -55,6 +55,12 @@ class Sampler(Part):
         own = Parts(potential, self.kernel, self.estimator, self.coupling, self.step_size, self.temperature, chain_mode)
         return as_arguments(own, dtype)
 
+    def check(self, potential: Potential, position: Any) -> None:
+        """Refuse, before any work, a potential or starts, leaves (run, chain, ...), that one of the parts cannot use."""
+        self.coupling.check(potential)
+        self.estimator.check(potential)
+        self.kernel.check(position)
+
     def choose_num_chains(self, asked: int | None) -> int:
         """The number of chains in a run: what was asked for, unless the coupling needs another."""
         needed = self.coupling.needs.num_chains

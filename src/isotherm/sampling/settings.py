@@ -4,6 +4,7 @@ import dataclasses
 import os
 from typing import Any
 
+import jax
 import numpy as np
 from jax import Array
 
@@ -70,16 +71,11 @@ class Settings:
         """What must be the same when a run is resumed."""
         kept = {name: value for name, value in vars(self).items() if name != "block_length"}
         if not isinstance(self.seed, int):
-            kept["seed"] = int(np.asarray(_words(self.seed)[0], np.uint64) << np.uint64(32)) + int(_words(self.seed)[1])
+            high, low = (int(word) for word in jax.random.key_data(self.seed_key()))
+            kept["seed"] = (high << 32) + low
         return kept
 
 
 def thread_pool_size() -> int:
     """The size of XLA's thread pool on a CPU, on which the rounding of matrix products depends."""
     return int(os.environ.get("NPROC") or os.cpu_count() or 1)
-
-
-def _words(key: Any) -> np.ndarray:
-    import jax
-
-    return np.asarray(jax.random.key_data(seed_key(key)))

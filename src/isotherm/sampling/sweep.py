@@ -82,11 +82,9 @@ def sweep(
     groups: dict[Any, list[tuple[Any, Sampler, Settings]]] = {}
     for name, sampler in named.items():
         settings = settings_of(sampler, init, num_chains=num_chains, **given)
-        for part in (sampler.coupling, sampler.estimator):
-            part.check(potential)
         layout = Layout(None, settings.num_runs, ladders_of(sampler, settings))
         position = start_positions(init, settings.seed_key(), layout.run_numbers, settings.num_chains)
-        sampler.kernel.check(position)
+        sampler.check(potential, position)
         settled = with_pilot(potential, sampler, settings, position)
         leaves, structure = jax.tree.flatten(dataclasses.replace(settled, name=""))
         shapes = tuple(np.shape(leaf) for leaf in leaves)
