@@ -31,9 +31,12 @@ def main(kind, path):
         data[start : start + len(block)] = block
     del data
     data = np.load(path, mmap_mode="r")
-    small = iso.from_likelihood(log_likelihood, None, np.zeros((1000, WIDTH), np.float32), batch_size=500)
+    # Compilers take memory too, more or less of it from time to time: they run before the limit is set.
+    small = iso.from_likelihood(
+        log_likelihood, None, np.zeros((1000, WIDTH), np.float32), batch_size=500, is_streamed=kind == "streamed"
+    )
     options = {"thinning": 10, "init": jnp.zeros(WIDTH - 1), "progress": False}
-    iso.sample(small, iso.sgd(1e-9), num_steps=20, **options)
+    iso.sample(small, iso.sgd(1e-9), num_steps=300, **options)
     resource.setrlimit(resource.RLIMIT_DATA, (used() + LIMIT, used() + LIMIT))
     potential = iso.from_likelihood(log_likelihood, None, data, batch_size=500, is_streamed=kind == "streamed")
     run = iso.sample(potential, iso.sgd(2e-8), num_steps=300, **options)
