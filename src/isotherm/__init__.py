@@ -10,6 +10,7 @@ Conventions: U(x) = -log prior(x) - (N/n) * sum of log likelihoods, density exp(
 
 from isotherm import bandits, contour, data, estimators, exchange, kernels, potentials, predictive, targets
 from isotherm.foundation import schedules
+from isotherm.foundation.backend import ask_for_whole_loops
 from isotherm.foundation.errors import DivergenceError, DivergenceWarning
 from isotherm.minimize import minimize
 from isotherm.potentials import (
@@ -53,6 +54,8 @@ from isotherm.samplers import (
 )
 from isotherm.sampling import Sampler, per_chain, resume, sample, sweep
 from isotherm.sampling.advise import Advice, advise
+
+ask_for_whole_loops()
 
 __version__ = "0.1.0"
 

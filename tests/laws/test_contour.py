@@ -12,7 +12,8 @@ import pytest
 import isotherm as iso
 from isotherm.contour import Contour, Partition
 from isotherm.contour.fields import Psi, as_field
-from isotherm.contour.theta_histogram import add, fold_scale, init_histogram, prefix_sums
+from isotherm.contour.sum_tree import prefix_sums
+from isotherm.contour.theta_histogram import add, fold_scale, init_histogram
 from isotherm.coupling import CouplingInputs
 from isotherm.foundation.schedules import PolynomialGain
 from isotherm.kernels import SGLD, limited
@@ -39,7 +40,7 @@ def learn(contour, num_iterations, masses=MASSES, num_chains=200):
             bins = jax.random.categorical(key, jnp.log(masses) - contour.zeta * jnp.log(theta), shape=(num_chains,))
             energies, one = places[bins], jnp.ones(())
             readings = CouplingInputs(energies, 0 * energies, jnp.ones(num_chains, bool), one, one, k)
-            due = (k % contour.rescale_every == 0).astype(int)
+            due = (k % contour.fold_times[0] == 0).astype(int)
             state = jax.lax.fori_loop(0, due, lambda _, kept: contour.rescaled(kept), state)
             return contour.update(state, (), readings)[0], None
 
@@ -181,7 +182,7 @@ def test_sums_of_bins(num_bins):
     weights = add(weights, group, index, jnp.array([3.0, 1.0, 2.0]) / weights.scale[group])
     np.add.at(masses, (np.asarray(group), np.asarray(index)), [3.0, 1.0, 2.0])
     for place in (0, num_bins // 2, num_bins - 1, *np.asarray(index)):
-        found = prefix_sums(weights, jnp.array([0, 1]), jnp.array([place, place]))
+        found = prefix_sums(weights.levels, jnp.array([0, 1]), jnp.array([place, place]))
         np.testing.assert_allclose(weights.scale * found, masses[:, :place].sum(axis=1, dtype=float), rtol=1e-4)
 
 
@@ -272,7 +273,7 @@ def test_kept_sums_give_the_weights_of_a_sum_over_all_bins(slopes, is_shared):
         num_bounded = int(np.sum(state.counts[0]))
     assert num_bounded > 50
     assert state.sums is not None
-    broken = state._replace(sums=state.sums._replace(blocks=1.1 * state.sums.blocks))
+    broken = state._replace(sums=state.sums._replace(blocks=jax.tree.map(lambda level: 1.1 * level, state.sums.blocks)))
     assert np.max(np.abs(weigh(broken) - slow)) > 1e-3
 
 

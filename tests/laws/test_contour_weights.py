@@ -10,7 +10,8 @@ import pytest
 import isotherm as iso
 from isotherm.contour import Contour, Partition, RegularizedWeights, ThetaPower
 from isotherm.contour.fields import FIELDS, as_field
-from isotherm.contour.theta_histogram import add, fold_scale, init_histogram, prefix_sums
+from isotherm.contour.sum_tree import prefix_sums
+from isotherm.contour.theta_histogram import add, fold_scale, init_histogram
 from isotherm.coupling import CouplingInputs
 from isotherm.foundation.schedules import PolynomialGain
 
@@ -168,7 +169,7 @@ def test_sums_over_many_bins_stay_those_of_the_bins():
     @jax.jit
     def go(state):
         def body(k, state):
-            state = jax.lax.cond(k % contour.rescale_every == 0, contour.rescaled, lambda same: same, state)
+            state = jax.lax.cond(k % contour.fold_times[0] == 0, contour.rescaled, lambda same: same, state)
             energy = 10.0 * jnp.abs(jnp.sin(k * 1.618)) ** 3
             return contour.update(state, (), readings([energy], 1.0, k))[0]
 
@@ -177,7 +178,7 @@ def test_sums_over_many_bins_stay_those_of_the_bins():
     state = contour.rescaled(go(contour.init(1)))
     masses = np.asarray(state.histogram.levels[0], np.float64)[0]
     places = jnp.arange(0, 1_000, 37)
-    found = jax.vmap(lambda place: prefix_sums(state.histogram, jnp.zeros(1, jnp.int32), place[None])[0])(places)
+    found = jax.vmap(lambda place: prefix_sums(state.histogram.levels, jnp.zeros(1, jnp.int32), place[None])[0])(places)
     exact = np.concatenate([[0.0], np.cumsum(masses)])[np.asarray(places)]
     np.testing.assert_allclose(found[1:], exact[1:], rtol=2e-6)
 

@@ -22,9 +22,9 @@ from isotherm.contour.theta_histogram import (
     ThetaHistogram,
     add,
     fold_scale,
+    fold_times,
     log_mass,
     log_theta_around,
-    longest_period,
 )
 from isotherm.contour.weight_rule import RegularizedWeights
 from isotherm.coupling import Coupling, CouplingInputs, Needs, Pilot, measured_variance
@@ -73,7 +73,7 @@ class Contour(Coupling):
         offset: subtracted from energies.
         noise: the standard deviation of energies at one position, where it is known. A pilot measures it; else the run does.
         weight_rule: None for the exact weights; or regularized ones, for a zeta so large that these degenerate.
-        rescale_every: iterations after which the scale of theta is folded in, few enough that it cannot underflow. Not given.
+        fold_times: when the scale of theta is folded in, often enough that it cannot underflow. Not given.
 
     Reference:
         Deng 2021, Algorithms CSGLD (section 4.1), ICSGLD (4.2) and AWSGLD (4.3).
@@ -95,7 +95,7 @@ class Contour(Coupling):
     offset: float = 0.0
     noise: float | None = None
     weight_rule: RegularizedWeights | None = None
-    rescale_every: Static[int] = dataclasses.field(default=0, init=False)
+    fold_times: Static[tuple[int, tuple[tuple[int, int], ...]]] = dataclasses.field(default=(0, ()), init=False)
 
     def __post_init__(self):
         check_real("zeta", self.zeta, "Give 0 for no flattening, 1 for a flat histogram.", minimum=0.0)
@@ -108,7 +108,7 @@ class Contour(Coupling):
             refuse("bounds", rule, repr(self.bounds), "A multiplier of 1 is the plain sampler; or give None.")
         check_integer("warm_up", self.warm_up, 0, "Give a number of iterations.")
         check_real("offset", self.offset, "Give an energy.")
-        object.__setattr__(self, "rescale_every", longest_period(self.gain))
+        object.__setattr__(self, "fold_times", fold_times(self.gain))
         if not isinstance(self.initial_theta, str):
             object.__setattr__(self, "initial_theta", np.asarray(self.initial_theta, float))
         if isinstance(self.partition, Partition):
@@ -194,7 +194,8 @@ class Contour(Coupling):
         return jax.tree.map(lambda new, old: new.astype(old.dtype), after, state), move
 
     def periodic(self, is_exact: bool) -> tuple[Periodic, ...]:
-        rescale = Periodic(self.rescale_every, self.rescaled, needs_data=False)
+        every, later = self.fold_times
+        rescale = Periodic(every, self.rescaled, needs_data=False, later=later)
         if is_exact or self.noise is not None:
             return (rescale,)
         return Periodic(_MEASURE_EVERY, self._with_noise), rescale

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import jax.numpy as jnp
 from jax import Array
 
-from isotherm.contour.integral import Sums, integrate
+from isotherm.contour.integral import integrate
 from isotherm.contour.state import ContourState
 from isotherm.contour.theta_histogram import FLOOR, log_theta_around
 
@@ -49,11 +49,9 @@ def _from_anchor(contour: "Contour", state: ContourState, group: Array, anchor: 
     """The integral of (psi - 1) / tau from the edge where Psi is theta(anchor) to the energies."""
     theta = state.histogram.levels[0]
     theta = jnp.cumsum(theta, axis=1) if contour.field.is_cumulative else theta
-    sums, temperature = state.sums, jnp.where(jnp.isfinite(state.temperature), state.temperature, 1.0)
-    if sums is None:
-        sums = Sums(theta[:, :1], jnp.zeros_like(temperature))
+    temperature = jnp.where(jnp.isfinite(state.temperature), state.temperature, 1.0)
     above = state.energies - contour.bins.left(state.bins)
     edge = jnp.full_like(above, 0.0 if contour.multiplier.is_forward else contour.bins.width)
     groups, bins = jnp.concatenate([group, group]), jnp.concatenate([state.bins, anchor])
-    ends = integrate(contour.multiplier, theta, sums, groups, bins, jnp.concatenate([above, edge]), temperature)
+    ends = integrate(contour.multiplier, theta, state.sums, groups, bins, jnp.concatenate([above, edge]), temperature)
     return ends[: len(anchor)] - ends[len(anchor) :]

@@ -1,45 +1,44 @@
 """The integral of (psi - 1) over the energy: what a log weight is made of.
 
-Where psi is bounded it is a sum over bins, of which sums over blocks are kept up to date, so that a weight costs about the square
-root of the number of bins, and an iteration touches two of them.
+Where psi is bounded it is a sum over bins, of which sums over blocks, over blocks of these, and so on are kept up to date, so that
+a weight or an iteration touches a few of them, however many bins there are.
 """
 
-import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jax import Array, lax
-from jax.custom_batching import custom_vmap
 
 from isotherm.contour.multiplier import Multiplier
-from isotherm.contour.theta_histogram import FLOOR, add_at, quotient
+from isotherm.contour.sum_tree import (
+    BRANCHES,
+    Levels,
+    add_to_levels,
+    levels_of,
+    prefix_sums,
+    quotient,
+    sums_of_branches,
+)
+from isotherm.contour.theta_histogram import FLOOR
 
 
 class Sums(NamedTuple):
     """Sums of psi - 1 over blocks of bins, at one temperature.
 
     Attributes:
-        blocks: shape (G, number of blocks).
+        blocks: of 32 bins, shape (G, number of blocks), and their sums in turn.
         temperature: the one that the sums belong to; 0 where they are not kept.
     """
 
-    blocks: Array
+    blocks: Levels
     temperature: Array
-
-
-def block_length(num_bins: int) -> int:
-    """Bins of a block."""
-    return max(8, math.isqrt(num_bins))
 
 
 def init_sums(multiplier: Multiplier, theta: Array, temperature: Array) -> Sums:
     """Sums for theta of shape (G, m)."""
     temperature = jnp.where(jnp.isfinite(temperature), temperature, 0.0)
     excess = _excess_of_all(multiplier, theta, temperature)
-    length = block_length(theta.shape[1])
-    padded = jnp.pad(excess, ((0, 0), (0, -theta.shape[1] % length)))
-    return Sums(padded.reshape(len(theta), -1, length).sum(axis=2), temperature)
+    return Sums(levels_of(sums_of_branches(excess)), temperature)
 
 
 def update_sums(
@@ -52,8 +51,7 @@ def update_sums(
     is_shared: bool,
 ) -> Sums:
     """Sums after the steps up to `bins` and up from them became `new` where they were `old`."""
-    length, last = block_length(multiplier.partition.num_bins), multiplier.partition.num_bins - 1
-    blocks = sums.blocks
+    blocks, last = sums.blocks, multiplier.partition.num_bins - 1
     for number, (before, after) in enumerate(zip(old, new, strict=True)):
         pairs = bins + number
         sloped = multiplier.of_pair(pairs)
@@ -63,46 +61,41 @@ def update_sums(
         if is_shared and len(bins) > 1:
             # Chains that met in one bin, or in two neighbours, report the same change.
             change /= sum(jnp.sum(pairs[:, None] == bins + other, axis=1) for other in range(2))
-        blocks = add_at(blocks, group, quotient(jnp.clip(sloped, 0, last), length), change.astype(blocks.dtype))
+        blocks = add_to_levels(blocks, group, quotient(jnp.clip(sloped, 0, last), BRANCHES), change)
     return sums._replace(blocks=blocks)
 
 
-@custom_vmap
 def integrate(
-    multiplier: Multiplier, theta: Array, sums: Sums, group: Array, bins: Array, above: Array, temperature: Array
+    multiplier: Multiplier, theta: Array, sums: Sums | None, group: Array, bins: Array, above: Array, temperature: Array
 ) -> Array:
-    """The integral from the first edge, by the sums if they are those of this temperature, else over all bins."""
-    is_kept = sums.temperature == temperature
-    return lax.cond(is_kept, _by_sums, _over_all, multiplier, theta, sums, group, bins, above, temperature)
-
-
-@integrate.def_vmap
-def _(_size: int, is_batched: Any, *arguments: Any) -> tuple[Array, bool]:
-    axes = tuple(jax.tree.map(lambda batched: 0 if batched else None, is_batched))
-    is_kept = jnp.all(arguments[2].temperature == arguments[-1])
-    return lax.cond(is_kept, jax.vmap(_by_sums, axes), jax.vmap(_over_all, axes), *arguments), True
-
-
-def _by_sums(multiplier, theta, sums, group, bins, above, temperature) -> Array:
-    length = block_length(multiplier.partition.num_bins)
-    block = bins // length
-    before = jnp.where(jnp.arange(sums.blocks.shape[1]) < block[:, None], sums.blocks[group], 0.0).sum(axis=1)
-    places = block[:, None] * length + jnp.arange(length)
-    excess = multiplier.excess(_steps(multiplier, theta, group[:, None], places), places, temperature)
-    inside = jnp.where(places < bins[:, None], excess, 0.0).sum(axis=1)
-    return _finish(multiplier, theta, before + inside, group, bins, above, temperature)
-
-
-def _over_all(multiplier, theta, sums, group, bins, above, temperature) -> Array:
-    del sums
-    excess = _excess_of_all(multiplier, theta, temperature)
-    before = jnp.cumsum(excess, axis=1) - excess
-    return _finish(multiplier, theta, before[group, bins], group, bins, above, temperature)
-
-
-def _finish(multiplier, theta, before, group, bins, above, temperature) -> Array:
+    """The integral from the first edge, by the sums if they are kept, else over all bins."""
+    if sums is None:
+        excess = _excess_of_all(multiplier, theta, temperature)
+        before = (jnp.cumsum(excess, axis=1) - excess)[group, bins]
+    else:
+        before = _by_sums(multiplier, theta, sums, group, bins, temperature)
     here = multiplier.excess(_steps(multiplier, theta, group, bins), bins, temperature)
     return (before * multiplier.partition.width + jnp.where(bins > 0, here * above, 0.0)) / temperature
+
+
+def _by_sums(multiplier: Multiplier, theta: Array, sums: Sums, group: Array, bins: Array, temperature: Array) -> Array:
+    """The sum of psi - 1 over the bins below `bins`: whole blocks by the sums, the last one bin by bin.
+
+    Sums of another temperature are of no use. Then a loop goes through all blocks; it has no turns where they are.
+    """
+    last = quotient(bins, BRANCHES)
+
+    def within(block):
+        places = block[:, None] * BRANCHES + jnp.arange(BRANCHES)
+        excess = multiplier.excess(_steps(multiplier, theta, group[:, None], places), places, temperature)
+        return jnp.where(places < bins[:, None], excess, 0.0).sum(axis=1)
+
+    def add(block, total):
+        return total + jnp.where(block < last, within(jnp.minimum(block, last)), 0.0)
+
+    is_kept, below = sums.temperature == temperature, prefix_sums(sums.blocks, group, last)
+    added = lax.fori_loop(0, jnp.where(is_kept, 0, jnp.max(last)), add, jnp.zeros_like(below))
+    return jnp.where(is_kept, below, added) + within(last)
 
 
 def _excess_of_all(multiplier: Multiplier, theta: Array, temperature: Array) -> Array:

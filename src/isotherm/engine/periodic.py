@@ -60,7 +60,7 @@ def work_inside(parts: Parts, keys: Keys, state: State, iteration: Array) -> Sta
 
 
 def _is_due(work: Periodic, iteration: Array) -> Array:
-    return (iteration % work.every == 0).astype(jnp.int32)
+    return (iteration % work.period(iteration) == 0).astype(jnp.int32)
 
 
 def _couple_once(parts: Parts, work: Periodic, keys: Keys, state: State, iteration: Array, _: Array, own: Any) -> Any:
@@ -73,7 +73,7 @@ def _refresh_once(parts: Parts, work: Periodic, state: State, _: Array, own: Any
 
 def next_inside(parts: Parts, iteration: Array) -> Any:
     """The first iteration after `iteration` at which work inside the loop is due."""
-    periods = {work.every for works in inside(parts) for work in works}
+    periods = [work.period(iteration) for works in inside(parts) for work in works]
     upcoming = [(iteration // every + 1) * every for every in periods]
     return jnp.min(jnp.stack([jnp.asarray(_NEVER, jnp.int32), *upcoming]))
 

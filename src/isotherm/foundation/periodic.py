@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
+from jax import Array
+
 ONCE = 1 << 30
 
 
@@ -13,8 +16,17 @@ class Periodic(NamedTuple):
         every: iterations between two calls; `ONCE` for iteration 0 alone. Part of the structure: it is never swept.
         apply: the new state of the part, from what `Coupling.periodic` or `Estimator.periodic` says it is given.
         needs_data: whether it looks at data. Where these stream, such work is done between two blocks of iterations.
+        later: pairs (first, every): from iteration `first` on, a multiple of both periods, it is done so often. Not for data.
     """
 
     every: int
     apply: Callable[..., Any]
     needs_data: bool = True
+    later: tuple[tuple[int, int], ...] = ()
+
+    def period(self, iteration: Array) -> Array:
+        """Iterations between two calls, at an iteration."""
+        found = jnp.asarray(self.every, jnp.int32)
+        for first, every in self.later:
+            found = jnp.where(iteration >= first, every, found)
+        return found
