@@ -86,7 +86,7 @@ class Multiplier(Part):
 
 
 def _place_of_largest(masses: Array) -> Array:
-    """Where each row, of shape (G, m) with numbers that are not negative, is largest. XLA looks for maxima faster than for places."""
+    """Where each row, of shape (G, m) with no negative numbers, is largest. XLA looks for maxima faster than for places."""
     rows = jnp.pad(masses, ((0, 0), (0, -masses.shape[1] % _ROW))).reshape(len(masses), -1, _ROW)
     row = jnp.argmax(jnp.max(rows, axis=2), axis=1)
     within = jnp.argmax(jnp.take_along_axis(rows, row[:, None, None], axis=1)[:, 0], axis=1)
