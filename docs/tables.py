@@ -46,10 +46,10 @@ REMARKS = {
     ),
     "mnist-awsgld": (
         "AWSGLD walks between high and low losses, with the multipliers of up to 1000 that the thesis reports, and has the "
-        "lowest loss and the highest accuracy. Its average doubts the digits 5 to 9 more than those of SGHMC and cycSGLD, "
-        "slightly less than pSGLD's: a miss. Its single models doubt them least, another miss: the lower the training loss, the "
-        "surer a network is of everything. Step sizes were chosen by the training loss, AWSGLD's zeta by its range, in runs of "
-        "200 and 300 epochs."
+        "lowest loss and the highest accuracy. Its average is less certain of the digits 5 to 9 than those of SGHMC and cycSGLD, "
+        "slightly more certain than that of pSGLD: a miss. Its single models are the most certain of them, another miss: the lower "
+        "the training loss, the surer a network is of everything. Step sizes were chosen by the training loss, AWSGLD's zeta by "
+        "its range, in runs of 200 and 300 epochs."
     ),
 }
 

@@ -15,7 +15,7 @@ import isotherm as iso
 from isotherm.contour import RegularizedWeights
 from isotherm.experiments.reproduce import table_of
 from isotherm.experiments.result import Row, write_result
-from isotherm.predictive import auroc, predict, summarise
+from isotherm.predictive import auroc, predict, summarize
 
 
 class Classifier(nnx.Module):
@@ -47,7 +47,7 @@ def main(num_steps: int = 4_000, out: pathlib.Path | None = None) -> list[Row]:
         weight_decay=1.0,
         coupling_includes_prior=False,
     )
-    # A cold posterior: on these data the temperature 1 of the prior and likelihood as they stand doubts too much.
+    # A cold posterior: on these data the temperature 1 of the prior and likelihood as they stand is too uncertain.
     step_size, temperature = 1e-4, 0.03
     ladder = tuple(temperature * 1.2**rung for rung in range(4))
     ensembles = {
@@ -77,7 +77,7 @@ def main(num_steps: int = 4_000, out: pathlib.Path | None = None) -> list[Row]:
             init=potential.init,
         )
         inside, outside = predict(run, potential, inputs[test]), predict(run, potential, inputs[unknown])
-        scores = summarise(inside.probabilities, labels[test])
+        scores = summarize(inside.probabilities, labels[test])
         scores["auroc"] = auroc(inside.entropy, outside.entropy)
         rows += [Row(name, metric, None, score, None, 1) for metric, score in scores.items()]
     if out is not None:

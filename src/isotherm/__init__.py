@@ -1,4 +1,4 @@
-"""Sampling and minimising energies with many wells, when only mini-batch energies and gradients are affordable.
+"""Sampling and minimizing energies with many wells, when only mini-batch energies and gradients are affordable.
 
     import isotherm as iso
 
@@ -11,6 +11,7 @@ Conventions: U(x) = -log prior(x) - (N/n) * sum of log likelihoods, density exp(
 from isotherm import bandits, contour, data, estimators, exchange, kernels, potentials, predictive, targets
 from isotherm.foundation import schedules
 from isotherm.foundation.backend import ask_for_whole_loops
+from isotherm.foundation.compilation_cache import use_compilation_cache
 from isotherm.foundation.errors import DivergenceError, DivergenceWarning
 from isotherm.minimize import minimize
 from isotherm.potentials import (
@@ -113,6 +114,7 @@ __all__ = [
     "swag",
     "sweep",
     "targets",
+    "use_compilation_cache",
     "vr_resghmc",
     "vr_resgld",
     "with_noise",

@@ -63,7 +63,7 @@ def test_the_wheel_pays_by_quadrant_outside_its_circle():
     np.testing.assert_allclose(arrivals.oracle, np.where(is_far, 50.0, 1.2), rtol=1e-6)
 
 
-def test_only_the_action_that_was_taken_is_learnt_from():
+def test_only_the_action_that_was_taken_is_learned_from():
     outputs, taken = jnp.array([[1.0, 2.0], [3.0, 4.0]]), jnp.array([[1.0, 5.0], [0.0, 3.5]])
     np.testing.assert_allclose(chosen_error(outputs, taken), [9.0, 0.25])
 

@@ -108,8 +108,8 @@ def test_wrong_options_are_refused(user_file, tmp_path, capsys):
     cases = [
         ({"method": "magic"}, "`method` must be one of sgd, msgd"),
         (
-            {"set": "colour=3"},
-            "`--set colour` must be an option of sgld; got 'colour'. It takes: step_size, temperature, box.",
+            {"set": "color=3"},
+            "`--set color` must be an option of sgld; got 'color'. It takes: step_size, temperature, box.",
         ),
         ({"set": "box"}, "`--set` must be of the form NAME=VALUE"),
         ({"set": "box=__import__('os')"}, "`--set box` must be a word, or a literal"),

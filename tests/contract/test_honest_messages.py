@@ -125,7 +125,7 @@ def test_energies_that_are_too_large_for_their_type_are_told():
 
 
 def test_exact_energies_are_measured_once():
-    """Nothing is learnt from the same energy again: blocks do not end at every measurement."""
+    """Nothing is learned from the same energy again: blocks do not end at every measurement."""
     calls = []
     often = iso.resgld(0.1, measure_every=10)
     run = iso.sample(

@@ -22,8 +22,8 @@ from isotherm.data.mushrooms import Mushrooms
 from isotherm.data.svhn import Svhn
 from isotherm.data.tables import Spreadsheet, Table, Text
 
-COLOUR = {split: Images(split, num, (32, 32, 3), 10) for split, num in (("train", 3), ("test", 2))}
-GREY = {split: Images(split, num, (5, 4, 1), 10) for split, num in (("train", 6), ("test", 3))}
+COLOR = {split: Images(split, num, (32, 32, 3), 10) for split, num in (("train", 3), ("test", 2))}
+GRAY = {split: Images(split, num, (5, 4, 1), 10) for split, num in (("train", 6), ("test", 3))}
 MUSHROOMS = Mushrooms(num_rows=3, num_poisonous=1, letters=("bcx", "p", "?n"), sums=(3, 0, 2))
 MUSHROOM_TEXT = "p,x,p,?\ne,b,p,n\ne,c,p,n\n"
 MUSHROOM_INPUTS = [[0, 0, 1, 1, 1, 0], [1, 0, 0, 1, 0, 1], [0, 1, 0, 1, 0, 1]]
@@ -80,9 +80,9 @@ def idx(array, magic=None):
 
 def cifar(folder: pathlib.Path, *, is_binary=False, is_archive=True, is_summed=True):
     """A CIFAR-like data set, and its arrays."""
-    train, test = images_of(COLOUR["train"]), images_of(COLOUR["test"])
+    train, test = images_of(COLOR["train"]), images_of(COLOR["test"])
     members, readers = [], []
-    for arrays, images in ((train, COLOUR["train"]), (test, COLOUR["test"])):
+    for arrays, images in ((train, COLOR["train"]), (test, COLOR["test"])):
         inputs, labels = arrays.values()
         members.append((f"batches/{images.split}", (binary_batch if is_binary else python2_pickle)(inputs, labels)))
         readers.append((members[-1][0], BinaryBatch(images, 1) if is_binary else PickledBatch(images, "labels")))
@@ -100,9 +100,9 @@ def cifar(folder: pathlib.Path, *, is_binary=False, is_archive=True, is_summed=T
 
 def mnist(folder: pathlib.Path, *, is_compressed=True, is_summed=True):
     """An MNIST-like data set, and its arrays."""
-    train, test = images_of(GREY["train"]), images_of(GREY["test"])
+    train, test = images_of(GRAY["train"]), images_of(GRAY["test"])
     files = []
-    for arrays, images in ((train, GREY["train"]), (test, GREY["test"])):
+    for arrays, images in ((train, GRAY["train"]), (test, GRAY["test"])):
         for is_labels, array in enumerate(arrays.values()):
             data = idx(array if is_labels else array[..., 0])
             name = f"{images.split}-{is_labels}" + ".gz" * is_compressed
@@ -115,7 +115,7 @@ def mnist(folder: pathlib.Path, *, is_compressed=True, is_summed=True):
 def svhn(folder: pathlib.Path, *, is_summed=True):
     """An SVHN-like data set, whose training file may be left out, and its arrays."""
     arrays, files = {}, []
-    for images in COLOUR.values():
+    for images in COLOR.values():
         arrays |= (part := images_of(images))
         inputs, labels = part.values()
         variables = {

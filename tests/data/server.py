@@ -7,7 +7,7 @@ import threading
 
 
 @dataclasses.dataclass
-class Behaviour:
+class Behavior:
     """What the server sends, and what it has been asked."""
 
     files: dict[str, bytes]
@@ -25,34 +25,34 @@ class Behaviour:
 
 
 @contextlib.contextmanager
-def serve(behaviour: Behaviour):
+def serve(behavior: Behavior):
     """The address of a server that behaves so."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             asked = self.headers["Range"]
-            behaviour.seen.append((self.path, asked))
-            body = behaviour.files.get(self.path.rpartition("/")[2])
-            if behaviour.status is not None or body is None:
-                self.send_response(behaviour.status or 404)
-                if behaviour.location:
-                    self.send_header("Location", behaviour.location)
+            behavior.seen.append((self.path, asked))
+            body = behavior.files.get(self.path.rpartition("/")[2])
+            if behavior.status is not None or body is None:
+                self.send_response(behavior.status or 404)
+                if behavior.location:
+                    self.send_header("Location", behavior.location)
                 self.end_headers()
                 return
-            start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked and behaviour.knows_ranges else 0
+            start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked and behavior.knows_ranges else 0
             if start >= len(body):
                 self.send_response(416)
-                self.send_header("Content-Range", behaviour.content_range or f"bytes */{len(body)}")
+                self.send_header("Content-Range", behavior.content_range or f"bytes */{len(body)}")
                 self.end_headers()
                 return
             self.send_response(206 if start else 200)
             if start:
                 usual = f"bytes {start}-{len(body) - 1}/{len(body)}"
-                self.send_header("Content-Range", behaviour.content_range or usual)
-            if behaviour.tells_length:
+                self.send_header("Content-Range", behavior.content_range or usual)
+            if behavior.tells_length:
                 self.send_header("Content-Length", str(len(body) - start))
             self.end_headers()
-            self.wfile.write(body[start : None if behaviour.cut_after is None else start + behaviour.cut_after])
+            self.wfile.write(body[start : None if behavior.cut_after is None else start + behavior.cut_after])
 
         def log_message(self, format, *args):  # noqa: A002
             pass

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import isotherm as iso
-from isotherm.data.augment import Crop, Erase, Flip, InTurn, Normalise, cifar_augmentation
+from isotherm.data.augment import Crop, Erase, Flip, InTurn, Normalize, cifar_augmentation
 
 KEY = jax.random.key(0)
 IMAGES = jnp.asarray(np.random.default_rng(0).integers(1, 255, (400, 12, 10, 3)).astype(np.uint8))
@@ -54,9 +54,9 @@ def test_erased_rectangles_have_the_sizes_they_should():
 
 
 def test_pixels_are_scaled_in_training_and_prediction():
-    scaled = Normalise((0.5, 0.25, 0.0), (0.5, 0.25, 1.0))(jnp.full((1, 1, 1, 3), 51, jnp.uint8))
+    scaled = Normalize((0.5, 0.25, 0.0), (0.5, 0.25, 1.0))(jnp.full((1, 1, 1, 3), 51, jnp.uint8))
     np.testing.assert_allclose(scaled[0, 0, 0], [-0.6, -0.2, 0.2], atol=1e-6)
-    np.testing.assert_allclose(Normalise((0.5,), (0.5,))(jnp.full((1, 1, 1, 1), 0.75)), 0.5)
+    np.testing.assert_allclose(Normalize((0.5,), (0.5,))(jnp.full((1, 1, 1, 1), 0.75)), 0.5)
 
 
 def test_several_in_turn_use_keys_of_their_own():

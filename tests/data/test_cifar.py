@@ -12,7 +12,7 @@ from isotherm.data.images import Images
 from isotherm.data.unpickle import unpickle
 from tests.data import make
 
-TRAIN = make.COLOUR["train"]
+TRAIN = make.COLOR["train"]
 BATCH = PickledBatch(TRAIN, "labels")
 
 

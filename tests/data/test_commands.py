@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from isotherm.cli.main import main
-from isotherm.data import CATALOGUE, check
+from isotherm.data import CATALOG, check
 from isotherm.data.contents import YACHT
 from tests.data import make
-from tests.data.server import Behaviour, serve
+from tests.data.server import Behavior, serve
 
 
 @pytest.fixture
@@ -24,22 +24,22 @@ def output(capsys):
     return " ".join(capsys.readouterr().out.split())
 
 
-def test_list_shows_the_catalogue(capsys):
+def test_list_shows_the_catalog(capsys):
     main(["data", "list"])
     shown = output(capsys)
-    assert all(name in shown for name in CATALOGUE)
+    assert all(name in shown for name in CATALOG)
 
 
 def test_get_and_check(tmp_path, capsys, monkeypatch, yacht):
     monkeypatch.setenv("no_proxy", "*")
     folder = tmp_path / "data"
-    behaviour = Behaviour({"yacht_hydrodynamics.data": yacht})
-    with serve(behaviour) as url:
+    behavior = Behavior({"yacht_hydrodynamics.data": yacht})
+    with serve(behavior) as url:
         main(["data", "get", "yacht", "--dir", str(folder), "--mirror", url])
         assert "is downloaded and right" in output(capsys)
         main(["data", "get", "yacht", "--dir", str(folder), "--mirror", url])
         assert "is there already and right" in output(capsys)
-    assert len(behaviour.seen) == 1
+    assert len(behavior.seen) == 1
     main(["data", "check", str(folder)])
     assert "right" in output(capsys)
     (folder / "yacht_hydrodynamics.data").write_bytes(yacht[:-100])

@@ -30,12 +30,12 @@ def refused(folder, reader, message):
 )
 def test_idx(tmp_path, data, message):
     (tmp_path / "file").write_bytes(data)
-    refused(tmp_path, Idx(make.GREY["test"], is_labels=False), message)
+    refused(tmp_path, Idx(make.GRAY["test"], is_labels=False), message)
 
 
 def test_idx_labels_must_be_classes(tmp_path):
     (tmp_path / "file").write_bytes(make.idx(np.array([0, 3, 10])))
-    refused(tmp_path, Idx(make.GREY["test"], is_labels=True), "labels from 0 to 10")
+    refused(tmp_path, Idx(make.GRAY["test"], is_labels=True), "labels from 0 to 10")
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_svhn(tmp_path, change, message):
     whole = {"X": np.zeros((32, 32, 3, 2), np.uint8), "y": np.array([[10], [1]], np.uint8)} | change
     variables = {name: value for name, value in whole.items() if value is not None}
     scipy.io.savemat(tmp_path / "file", variables, appendmat=False)
-    refused(tmp_path, Svhn(make.COLOUR["test"]), message)
+    refused(tmp_path, Svhn(make.COLOR["test"]), message)
 
 
 def test_svhn_without_its_training_file_gives_the_test_digits(tmp_path):

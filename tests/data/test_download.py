@@ -8,7 +8,7 @@ import pytest
 from isotherm.data import DataSet, File, get, load
 from isotherm.data.tables import Table, Text
 from tests.data import make
-from tests.data.server import Behaviour, serve
+from tests.data.server import Behavior, serve
 
 TEXT = b"".join(b"%d %d\n" % (row, 3 * row) for row in range(1, 20_001))
 READER = Text(Table(20_000, (10_000.5, 30_001.5)))
@@ -32,15 +32,15 @@ def unsummed(dataset):
 
 
 def test_a_download_is_checked_and_not_repeated(dataset, tmp_path):
-    behaviour, lines, seen, paths = Behaviour({"table.data": TEXT}), [], [], ()
-    with serve(behaviour) as url:
+    behavior, lines, seen, paths = Behavior({"table.data": TEXT}), [], [], ()
+    with serve(behavior) as url:
         for _ in range(2):
             paths = get(
-                dataset, tmp_path / "data", urls=url, say=lines.append, progress=lambda *given: seen.append(given)
+                dataset, tmp_path / "data", urls=url, log=lines.append, progress=lambda *given: seen.append(given)
             )
     assert paths == (tmp_path / "data" / "table.data",)
     assert [path.name for path in (tmp_path / "data").iterdir()] == ["table.data"]
-    assert behaviour.seen == [("/table.data", None)]
+    assert behavior.seen == [("/table.data", None)]
     assert [line.split("table.data ")[1] for line in lines] == [
         "is downloaded and right.",
         "is there already and right.",
@@ -53,19 +53,19 @@ def test_a_download_is_checked_and_not_repeated(dataset, tmp_path):
 @pytest.mark.parametrize("has_checksum", [True, False])
 def test_a_cut_download_goes_on_where_it_stopped(dataset, tmp_path, has_checksum):
     dataset = dataset if has_checksum else unsummed(dataset)
-    behaviour, lines = Behaviour({"table.data": TEXT}, cut_after=1000), []
+    behavior, lines = Behavior({"table.data": TEXT}, cut_after=1000), []
     part = tmp_path / "table.data.part"
-    with serve(behaviour) as url:
+    with serve(behavior) as url:
         message = rf"`the connection to {url}/table.data` must be open until the end; got .* after 1,000 bytes. Run "
         with pytest.raises(ValueError, match=rf"{message}`isotherm data get tiny --dir .*` again: it goes on where"):
             get(dataset, tmp_path, urls=url)
         assert part.read_bytes() == TEXT[:1000]
-        behaviour.cut_after = 500
+        behavior.cut_after = 500
         with pytest.raises(ValueError, match="after 1,500 bytes"):
             get(dataset, tmp_path, urls=url)
-        behaviour.cut_after = None
-        get(dataset, tmp_path, urls=url, say=lines.append)
-    assert behaviour.ranges == [None, "bytes=1000-", "bytes=1500-"]
+        behavior.cut_after = None
+        get(dataset, tmp_path, urls=url, log=lines.append)
+    assert behavior.ranges == [None, "bytes=1000-", "bytes=1500-"]
     assert (tmp_path / "table.data").read_bytes() == TEXT
     assert not part.exists()
     assert "1,500 bytes were there before" in lines[0]
@@ -73,10 +73,10 @@ def test_a_cut_download_goes_on_where_it_stopped(dataset, tmp_path, has_checksum
 
 def test_a_whole_part_is_only_checked(dataset, tmp_path):
     (tmp_path / "table.data.part").write_bytes(TEXT)
-    behaviour = Behaviour({"table.data": TEXT})
-    with serve(behaviour) as url:
+    behavior = Behavior({"table.data": TEXT})
+    with serve(behavior) as url:
         get(dataset, tmp_path, urls=url)
-    assert behaviour.ranges == [f"bytes={len(TEXT)}-"]
+    assert behavior.ranges == [f"bytes={len(TEXT)}-"]
     assert (tmp_path / "table.data").read_bytes() == TEXT
 
 
@@ -93,10 +93,10 @@ def test_a_whole_part_is_only_checked(dataset, tmp_path):
 )
 def test_a_part_that_cannot_be_continued_is_begun_anew(dataset, tmp_path, options, part, ranges):
     (tmp_path / "table.data.part").write_bytes(part)
-    behaviour = Behaviour({"table.data": TEXT}, **options)
-    with serve(behaviour) as url:
+    behavior = Behavior({"table.data": TEXT}, **options)
+    with serve(behavior) as url:
         get(dataset, tmp_path, urls=url)
-    assert behaviour.ranges == ranges
+    assert behavior.ranges == ranges
     assert (tmp_path / "table.data").read_bytes() == TEXT
 
 
@@ -104,9 +104,9 @@ def test_a_part_that_cannot_be_continued_is_begun_anew(dataset, tmp_path, option
 def test_wrong_content_never_gets_the_name(dataset, tmp_path, has_checksum):
     dataset = dataset if has_checksum else unsummed(dataset)
     wrong = TEXT.replace(b"7 21\n", b"7 999999999\n", 1)
-    behaviour = Behaviour({"table.data": wrong})
+    behavior = Behavior({"table.data": wrong})
     expected = f"sha256 {dataset.files[0].sha256}; got sha256" if has_checksum else "20,000 rows of .*; got a mean of"
-    with serve(behaviour) as url:
+    with serve(behavior) as url:
         for number in ("", "1"):
             kept = rf"kept as .*table.data.damaged{number}\. Run the command again, or name a mirror"
             with pytest.raises(ValueError, match=rf"`the download of {url}/table.data` must be .* {expected} .*{kept}"):
@@ -115,7 +115,7 @@ def test_wrong_content_never_gets_the_name(dataset, tmp_path, has_checksum):
             "table.data.damaged",
             "table.data.damaged1",
         ]
-        behaviour.files["table.data"] = TEXT
+        behavior.files["table.data"] = TEXT
         get(dataset, tmp_path / "data", urls=url)
     assert (tmp_path / "data" / "table.data").read_bytes() == TEXT
     assert (tmp_path / "data" / "table.data.damaged").read_bytes() == wrong
@@ -124,15 +124,15 @@ def test_wrong_content_never_gets_the_name(dataset, tmp_path, has_checksum):
 def test_a_damaged_file_is_set_aside_and_replaced(dataset, tmp_path):
     (tmp_path / "table.data").write_bytes(TEXT[:-1])
     lines = []
-    with serve(Behaviour({"table.data": TEXT})) as url:
-        get(dataset, tmp_path, urls={"table.data": f"{url}/table.data"}, say=lines.append)
+    with serve(Behavior({"table.data": TEXT})) as url:
+        get(dataset, tmp_path, urls={"table.data": f"{url}/table.data"}, log=lines.append)
     assert "The damaged one that was there is now" in lines[0]
     assert (tmp_path / "table.data").read_bytes() == TEXT
     assert (tmp_path / "table.data.damaged").read_bytes() == TEXT[:-1]
 
 
 def test_other_answers_are_refused(dataset, tmp_path):
-    with serve(Behaviour({})) as url:
+    with serve(Behavior({})) as url:
         with pytest.raises(
             ValueError, match=r"must be the file; got status 404 \(Not Found\). Try again later, or name a mirror"
         ):
@@ -141,9 +141,9 @@ def test_other_answers_are_refused(dataset, tmp_path):
     with pytest.raises(ValueError, match="must be open until the end; got URLError"):
         get(dataset, tmp_path / "data", urls=url)
     for location in ("file:///etc/passwd", "ftp://127.0.0.1/table.data"):
-        behaviour = Behaviour({}, status=302, location=location)
+        behavior = Behavior({}, status=302, location=location)
         with (
-            serve(behaviour) as url,
+            serve(behavior) as url,
             pytest.raises(ValueError, match=r"got (status 302|URLError: <urlopen error unknown url)"),
         ):
             get(dataset, tmp_path / "data", urls=url)
@@ -157,7 +157,7 @@ def test_only_web_addresses_are_followed(dataset, tmp_path, url):
 
 def test_files_of_a_folder_go_there(tmp_path):
     file = File("inner/table.data", READER, url="http://localhost/table.data")
-    with serve(Behaviour({"table.data": TEXT})) as url:
+    with serve(Behavior({"table.data": TEXT})) as url:
         (path,) = get(DataSet("tiny", "Tiny", "none", ((file,),)), tmp_path, urls=url + "/")
     assert path == tmp_path / "inner" / "table.data"
 

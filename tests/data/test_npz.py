@@ -10,7 +10,7 @@ from isotherm.data.npz import ImageArchive, MushroomArchive, TableArchive
 from isotherm.data.tables import Table
 from tests.data import make
 
-SPLITS = (make.GREY["train"], make.GREY["test"])
+SPLITS = (make.GRAY["train"], make.GRAY["test"])
 ROWS = np.random.default_rng(3).normal(2.0, 1.0, (6, 4))
 TABLE = Table(6, tuple(ROWS.mean(axis=0)), ("targets", "cooling"))
 TRAIN_IDX, TEST_IDX = np.array([[0, 1, 2, 3], [5, 4, 3, 2]]), np.array([[4, 5], [0, 1]])

@@ -1,7 +1,7 @@
 """The matrix of laws: what every named sampler promises in every setting, and how a cell is run.
 
 A cell is a sampler in a setting. Targets have one coordinate, and truths by quadrature. `PROMISES` names what a sampler promises
-where it is not an exact law up to discretisation; the docstrings of the samplers say the same.
+where it is not an exact law up to discretization; the docstrings of the samplers say the same.
 """
 
 import dataclasses
@@ -39,7 +39,7 @@ MOMENTUM = {
 }
 WITH_DATA = {"vr_resgld", "vr_resghmc", "cvr_resghmc"}
 
-# "law": means and variances of exp(-U / T), up to discretisation. "noisy law": up to energy noise as well. "mean": means, and
+# "law": means and variances of exp(-U / T), up to discretization. "noisy law": up to energy noise as well. "mean": means, and
 # spreads within a quarter. "descends": draws come to lie around a minimum. "low": every run comes close to the lowest energy.
 # "inside": draws stay in the box. "within": means and variances given the mode.
 PROMISES: dict[str, dict[str, str]] = {
@@ -236,7 +236,7 @@ def stationary_moments(target: Target, step_size: float, num_cells: int = 1_500)
 
 
 MEANINGS = {
-    "law": "means and variances of exp(-U / T), weighted where draws carry weights, up to discretisation",
+    "law": "means and variances of exp(-U / T), weighted where draws carry weights, up to discretization",
     "noisy law": "the same, up to half the variance that energy noise gives to swaps or weights",
     "within": "means and variances given the mode; the masses of modes are those of the cycles",
     "mean": "means within a tenth of a standard deviation, and variances within a quarter",

@@ -250,15 +250,15 @@ def test_a_limit_shortens_displacements_and_nothing_else():
 @pytest.mark.parametrize("slopes", ["backward", "forward"])
 @pytest.mark.parametrize("is_shared", [True, False])
 def test_kept_sums_give_the_weights_of_a_sum_over_all_bins(slopes, is_shared):
-    """Chains meet in the same bins, neighbours and open ends; psi is often at its bounds."""
+    """Chains meet in the same bins, neighbors and open ends; psi is often at its bounds."""
     partition = Partition(0.0, 0.01, 300)
     wide = Contour(partition, 0.75, 0.2, as_field("theta"), is_shared, slopes, (-1.0, 2.0))
     update, upkeep, weigh = jax.jit(wide.update), jax.jit(wide.rescaled), jax.jit(wide.log_weights)
     state, one, rng = wide.init(4), jnp.ones(()), np.random.default_rng(0)
     num_bounded, slow = 0, jnp.zeros(4)
     for k in range(300):
-        centre = rng.uniform(-0.1, 3.2)
-        energies = jnp.asarray(centre + 0.01 * rng.integers(-1, 2, size=4), jnp.float32)
+        center = rng.uniform(-0.1, 3.2)
+        energies = jnp.asarray(center + 0.01 * rng.integers(-1, 2, size=4), jnp.float32)
         temperature = jnp.asarray(0.7 if k < 200 else 0.9)
         if k % 100 == 50:
             state = upkeep(state)

@@ -27,7 +27,7 @@ def run():
     return iso.sample(energy, sampler, init=jnp.zeros(DIMENSION), **settings)
 
 
-def test_normalising_constants(run):
+def test_normalizing_constants(run):
     for to in (0.7, 1.5):
         exact = 0.5 * DIMENSION * np.log(to)
         found = run.log_z_ratio(to)
@@ -138,7 +138,7 @@ def test_density_of_states(run):
     assert np.std(wrong) > 0.2  # A temperature that is 20 % off would be seen.
 
 
-def test_energy_histogram_honours_weights(run):
+def test_energy_histogram_honors_weights(run):
     edges, values = run.energy_histogram(30)
     assert values.sum() == pytest.approx(1.0)
     flat = np.histogram(run.energies, edges)[0] / run.energies.size

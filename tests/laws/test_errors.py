@@ -130,7 +130,7 @@ def test_stuck_chains_have_the_error_of_their_starts_and_are_told_to_disagree():
     assert fine.r_hat < 1.01
 
 
-def test_r_hat_and_effective_draws_honour_weights():
+def test_r_hat_and_effective_draws_honor_weights():
     """Chains that differ in law and are made equal by their weights agree; and the other way round."""
     rng = np.random.default_rng(0)
     x = rng.standard_normal((1, 4, 20_000))

@@ -144,7 +144,7 @@ def energy_noise_bound(method: str, setting: str) -> float:
 
 
 @pytest.mark.parametrize("setting", ["temperature", "box", "modes"])
-def test_sgld_has_the_law_of_its_own_discretised_chain(setting):
+def test_sgld_has_the_law_of_its_own_discretized_chain(setting):
     """No bound on a bias: the stationary law of the chain itself, on a grid. A step 20 % larger is another law."""
     target = {"temperature": WELL, "box": BOXED, "modes": MODES}[setting]
     factor = {"temperature": 6.0, "box": 20.0, "modes": 12.0}[setting]

@@ -34,7 +34,7 @@ def test_normals_uniforms_and_student_t_follow_their_laws():
     heavy = np.asarray(student_t(KEY, iterations, 5.0, (2,), jnp.float32), np.float64).reshape(-1)
     assert stats.kstest(heavy, "t", args=(5,)).pvalue > 1e-3
     assert stats.kstest(heavy, "t", args=(7,)).pvalue < 1e-3
-    # Both words of a counter are used: neighbours must not be correlated.
+    # Both words of a counter are used: neighbors must not be correlated.
     assert abs(np.corrcoef(drawn[0::3], drawn[1::3])[0, 1]) < 0.02
 
 

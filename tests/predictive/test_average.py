@@ -1,4 +1,4 @@
-"""Weighted averages of networks: by hand, from a disk, and with every weight honoured."""
+"""Weighted averages of networks: by hand, from a disk, and with every weight honored."""
 
 import dataclasses
 
@@ -40,7 +40,7 @@ def softmax(logits):
 
 
 def by_hand(run):
-    """Logits (S, N, C) and normalised weights (S,) of all draws."""
+    """Logits (S, N, C) and normalized weights (S,) of all draws."""
     kernel, bias = (np.asarray(run.draws[name], np.float64) for name in ("kernel", "bias"))
     logits = np.einsum("nd,csdk->csnk", X, kernel) + bias[..., None, :]
     weights = np.exp(np.asarray(run.log_weights, np.float64))

@@ -58,11 +58,11 @@ def test_brier_by_hand():
     assert cl.brier(P, Y, W) == pytest.approx((3 / 8 + 2 * 43 / 32) / 8)
 
 
-def test_brier_of_unknown_by_hand():
+def test_brier_ood_by_hand():
     # Sums of squares: 1/4 + 1/16 + 1/16 = 3/8; 1/64 + 9/16 + 1/64 = 19/32; 1. Each over three classes.
-    assert cl.brier_of_unknown(P) == pytest.approx((3 / 8 + 19 / 32 + 1) / 9)
-    assert cl.brier_of_unknown(P, W) == pytest.approx((3 / 8 + 2 * 19 / 32 + 5) / 24)
-    assert cl.brier_of_unknown(np.full((7, 100), 0.01)) == pytest.approx(1e-4)
+    assert cl.brier_ood(P) == pytest.approx((3 / 8 + 19 / 32 + 1) / 9)
+    assert cl.brier_ood(P, W) == pytest.approx((3 / 8 + 2 * 19 / 32 + 5) / 24)
+    assert cl.brier_ood(np.full((7, 100), 0.01)) == pytest.approx(1e-4)
 
 
 def test_calibration_by_hand():
@@ -140,21 +140,21 @@ def test_draws_of_no_weight_are_not_read():
 
 def test_summary_has_the_weighted_scores():
     p, y, w = random_case()
-    assert cl.summarise(p, y, w) == {
+    assert cl.summarize(p, y, w) == {
         "accuracy": cl.accuracy(p, y, w),
         "nll": cl.nll(p, y, w),
         "brier": cl.brier(p, y, w),
         "ece": cl.calibration(p, y, weights=w).error,
     }
-    plain = cl.summarise(p, y)
-    assert all(abs(value - plain[name]) > 1e-3 for name, value in cl.summarise(p, y, w).items())
+    plain = cl.summarize(p, y)
+    assert all(abs(value - plain[name]) > 1e-3 for name, value in cl.summarize(p, y, w).items())
 
 
 def test_integer_weights_repeat_examples():
     p, y, _ = random_case()
     counts = np.random.default_rng(3).integers(0, 4, len(y))
-    repeated = cl.summarise(np.repeat(p, counts, axis=0), np.repeat(y, counts))
-    assert cl.summarise(p, y, counts) == pytest.approx(repeated, rel=1e-12)
+    repeated = cl.summarize(np.repeat(p, counts, axis=0), np.repeat(y, counts))
+    assert cl.summarize(p, y, counts) == pytest.approx(repeated, rel=1e-12)
 
 
 def test_probabilities_in_single_precision_are_accepted():
@@ -163,7 +163,7 @@ def test_probabilities_in_single_precision_are_accepted():
     assert cl.entropy([[1.000005, -0.000005]])[0] == 0.0
 
 
-SCORES = [cl.accuracy, cl.nll, cl.brier, cl.calibration, cl.summarise]
+SCORES = [cl.accuracy, cl.nll, cl.brier, cl.calibration, cl.summarize]
 
 
 @pytest.mark.parametrize("score", SCORES)
@@ -196,9 +196,9 @@ def test_others_refuse():
     with pytest.raises(ValueError, match="`probabilities` must be rows that sum to 1"):
         cl.entropy(P / 2)
     with pytest.raises(ValueError, match=r"`weights` must be of shape \(3,\)"):
-        cl.brier_of_unknown(P, W[:2])
+        cl.brier_ood(P, W[:2])
     with pytest.raises(ValueError, match="`probabilities` must be rows that sum to 1"):
-        cl.brier_of_unknown(P / 2)
+        cl.brier_ood(P / 2)
     with pytest.raises(ValueError, match=r"`mean_entropy` must be of shape \(3,\); got shape \(2,\)"):
         cl.mutual_information(P, [0.0, 0.0])
     with pytest.raises(ValueError, match=r"`mean_entropy` must be finite; got nan. Leave out"):

@@ -7,12 +7,12 @@ from isotherm.predictive import plot_landscape, project
 
 RNG = np.random.default_rng(0)
 PLANE = np.linalg.qr(RNG.standard_normal((12, 2)))[0].T
-CENTRE = RNG.standard_normal(12)
+CENTER = RNG.standard_normal(12)
 
 
 def path(length=20):
     angle = np.linspace(0, 3, length)
-    flat = CENTRE + np.stack([5 * np.cos(angle), 2 * np.sin(angle)], axis=1) @ PLANE
+    flat = CENTER + np.stack([5 * np.cos(angle), 2 * np.sin(angle)], axis=1) @ PLANE
     return {"a": flat[:, :8].reshape(length, 4, 2).astype(np.float32), "b": flat[:, 8:].astype(np.float32)}
 
 
@@ -21,15 +21,15 @@ def loss(weights):
 
 
 def _parts():
-    return CENTRE[:8].reshape(4, 2), CENTRE[8:]
+    return CENTER[:8].reshape(4, 2), CENTER[8:]
 
 
 def test_a_path_in_a_plane_is_that_plane():
     found = project([path()], loss, grid=6)
     assert found.shares.sum() == pytest.approx(1.0, abs=1e-5)
-    # Distances in the plane are those of the weights, and so are losses, which here are squared distances from the centre.
+    # Distances in the plane are those of the weights, and so are losses, which here are squared distances from the center.
     flat = np.concatenate([path()["a"].reshape(20, 8), path()["b"]], axis=1)
-    np.testing.assert_allclose(found.losses_of_paths[0], ((flat - CENTRE) ** 2).sum(axis=1), rtol=1e-3)
+    np.testing.assert_allclose(found.losses_of_paths[0], ((flat - CENTER) ** 2).sum(axis=1), rtol=1e-3)
     moves = np.linalg.norm(np.diff(flat, axis=0), axis=1)
     np.testing.assert_allclose(np.linalg.norm(np.diff(found.paths[0], axis=0), axis=1), moves, rtol=1e-3)
     # A quadratic on the grid: its curvature along either side is 2 everywhere.

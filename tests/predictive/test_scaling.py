@@ -8,7 +8,7 @@ from isotherm.predictive.classification import nll
 from isotherm.predictive.scaling import fit_temperature, scaled
 
 
-def labelled(num, seed=0):
+def labeled(num, seed=0):
     """True logits and labels drawn from their softmax."""
     rng = np.random.default_rng(seed)
     logits = 2.0 * rng.normal(size=(num, 4))
@@ -18,7 +18,7 @@ def labelled(num, seed=0):
 
 @pytest.mark.parametrize("truth", [0.3, 2.5, 40.0])
 def test_finds_the_temperature(truth):
-    logits, labels = labelled(20_000)
+    logits, labels = labeled(20_000)
     # The standard error is about 1 %: 10 % off would be seen.
     assert fit_temperature(truth * logits, labels) == pytest.approx(truth, rel=0.04)
     # Scaling is exact, whatever the sample.
@@ -26,7 +26,7 @@ def test_finds_the_temperature(truth):
 
 
 def test_log_probabilities_serve_as_logits():
-    logits, labels = labelled(500)
+    logits, labels = labeled(500)
     shifted = np.log(softmax(3 * logits, axis=1))
     assert fit_temperature(shifted, labels) == pytest.approx(fit_temperature(3 * logits, labels), rel=1e-9)
 
@@ -66,7 +66,7 @@ def test_scaled_by_hand():
 
 
 def test_refusals():
-    logits, labels = labelled(5)
+    logits, labels = labeled(5)
     with pytest.raises(ValueError, match=r"`logits` must be of shape \(examples, classes\); got shape \(4,\)"):
         scaled(logits[0], 1.0)
     with pytest.raises(ValueError, match=r"`logits` must be .* got shape \(1, 5, 4\). Average the draws first"):

@@ -110,13 +110,13 @@ def test_model_state_belongs_to_its_chain_and_is_recorded():
 
 
 def test_a_full_pass_sees_batches_of_examples_alone():
-    """A model that normalises over the batch: a last piece filled with copies of one example would spoil its statistics."""
+    """A model that normalizes over the batch: a last piece filled with copies of one example would spoil its statistics."""
     data = np.array([0.0, 10.0, 2.0, 4.0, 7.0], np.float32)
 
-    def normalised(position, examples, state):
+    def normalized(position, examples, state):
         return -((examples - jnp.mean(examples) - position) ** 2), state
 
-    potential = iso.from_likelihood(normalised, None, data, batch_size=3, model_state={"none": jnp.zeros(())})
+    potential = iso.from_likelihood(normalized, None, data, batch_size=3, model_state={"none": jnp.zeros(())})
     pieces = [data[:3], np.array([4.0, 7.0, 0.0])]  # The last one goes on with the first example.
     exact = np.sum((pieces[0] - pieces[0].mean() - 1.0) ** 2)
     exact += np.sum((pieces[1] - pieces[1].mean() - 1.0)[:2] ** 2)

@@ -37,7 +37,7 @@ def weighted(plain):
     return dataclasses.replace(plain, log_weights=plain.draws[..., 0].astype(np.float64))
 
 
-def test_expectation_honours_weights(plain, weighted):
+def test_expectation_honors_weights(plain, weighted):
     weights = np.exp(weighted.log_weights)
     expected = (weighted.draws * weights[..., None]).sum(axis=(0, 1, 2)) / weights.sum()
     np.testing.assert_allclose(weighted.expectation(lambda x: x), expected, rtol=1e-5)
@@ -80,10 +80,10 @@ def test_resampled_draws_have_the_weighted_mean(weighted):
     np.testing.assert_allclose(drawn.mean(axis=0), weighted.expectation(lambda x: x), atol=0.02)
 
 
-def test_mode_masses_by_centres_and_by_function(weighted):
-    centres = np.array([[0.0, 0.0], [3.0, 3.0]])
+def test_mode_masses_by_centers_and_by_function(weighted):
+    centers = np.array([[0.0, 0.0], [3.0, 3.0]])
     by_function = weighted.mode_masses(lambda x: x.sum() > 3.0, num_modes=2)
-    np.testing.assert_allclose(weighted.mode_masses(centres), by_function, atol=1e-6)
+    np.testing.assert_allclose(weighted.mode_masses(centers), by_function, atol=1e-6)
     with pytest.raises(ValueError, match=r"`num_modes` must be an integer"):
         weighted.mode_masses(lambda x: x.sum() > 3.0)
 

@@ -19,8 +19,8 @@ from tests.targets import MODES9, MODES25
 
 @pytest.mark.parametrize(("target", "known", "period"), [(modes25(), MODES25, 1.0), (modes9(), MODES9, 2 / 1.2)])
 def test_masses_of_the_landscapes(target, known, period):
-    for centre, mass in zip(target.modes, target.mode_masses, strict=True):
-        place = tuple(sorted(round(abs(float(c)) / period) for c in centre))
+    for center, mass in zip(target.modes, target.mode_masses, strict=True):
+        place = tuple(sorted(round(abs(float(c)) / period) for c in center))
         assert mass == pytest.approx(known[place], abs=2e-4 if len(known) > 3 else 6e-4)
     assert target.total_variation(target.mode_masses) == 0.0
     assert target.total_variation(np.eye(len(target.modes))[0]) > 0.5

@@ -28,8 +28,6 @@ class Agent:
         epsilon: the chance of a random action.
         dropout: the rate, in training and in action.
         num_masks: predictions with masks of their own that are averaged, with dropout.
-
-    Differs from the thesis: Nothing.
     """
 
     name: str
@@ -88,7 +86,7 @@ def picsgld_agent(
     bounds: tuple[float, float] | None = None,
     rule: str = "average",
 ) -> Agent:
-    """Thompson sampling by interacting contour chains with a preconditioner; theta is learnt after `warm_up` iterations."""
+    """Thompson sampling by interacting contour chains with a preconditioner; theta is learned after `warm_up` iterations."""
     sampler = _contour(step_size, temperature, gain, warm_up, num_bins, width, zeta, bounds)
     return Agent("pICSGLD", sampler, rule=rule)
 

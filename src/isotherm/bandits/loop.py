@@ -29,7 +29,7 @@ class Settings:
     Attributes:
         num_steps: steps, of `num_pulls` pulls and then the agent's updates each.
         num_pulls: in a step.
-        num_initial: random pulls before the first step; they are learnt from and not counted.
+        num_initial: random pulls before the first step; they are learned from and not counted.
         capacity: of the buffer, which keeps the last pulls.
         batch_size: of an update.
         hidden: widths of the networks.

@@ -40,7 +40,7 @@ def play(
     *,
     num_runs: int = 1,
     seed: int = 0,
-    say: Callable[[str], None] | None = None,
+    log: Callable[[str], None] | None = None,
 ) -> Play:
     """Let an agent act for `settings.num_steps` steps, in `num_runs` independent runs at once.
 
@@ -66,8 +66,8 @@ def play(
     for first in range(0, settings.num_steps, length):
         carry, seen = compiled(keys, carry, feed, jnp.asarray(first, jnp.int32))
         parts.append(jax.tree.map(np.asarray, seen))
-        if say is not None and (first // length) % 5 == 0:
-            say(f"{agent.name}: step {first + length} of {settings.num_steps}, regret {parts[-1][0][:, -1].mean():.0f}")
+        if log is not None and (first // length) % 5 == 0:
+            log(f"{agent.name}: step {first + length} of {settings.num_steps}, regret {parts[-1][0][:, -1].mean():.0f}")
     regret, energies, multipliers = (
         np.concatenate(part, axis=1)[:, : settings.num_steps] for part in zip(*parts, strict=True)
     )

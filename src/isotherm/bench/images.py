@@ -20,10 +20,10 @@ import numpy as np
 import isotherm as iso
 from isotherm.contour import RegularizedWeights
 from isotherm.data import load
-from isotherm.data.augment import CIFAR_DEVIATION, CIFAR_MEAN, Normalise, cifar_augmentation
-from isotherm.experiments.digits import potential_prior
+from isotherm.data.augment import CIFAR_DEVIATION, CIFAR_MEAN, Normalize, cifar_augmentation
 from isotherm.models import resnet
 from isotherm.predictive import accuracy, predict
+from isotherm.predictive.prior import prior_energies
 from isotherm.sampling.describe import environment
 
 BATCH_SIZE = 256
@@ -55,7 +55,7 @@ def potential_of(data: dict[str, np.ndarray], compute_dtype: Any = jnp.bfloat16)
         weight_decay=WEIGHT_DECAY,
         coupling_includes_prior=False,
         compute_dtype=compute_dtype,
-        prepare=Normalise(CIFAR_MEAN, CIFAR_DEVIATION),
+        prepare=Normalize(CIFAR_MEAN, CIFAR_DEVIATION),
         augment=cifar_augmentation(),
     )
 
@@ -75,7 +75,7 @@ def measure(name: str, data: dict[str, np.ndarray], num_epochs: int) -> dict[str
     images = BATCH_SIZE * num_chains
     last, labels = second.select(slice(-4, None)), data["test_labels"].astype(np.int32)
     test = predict(last, potential, data["test_inputs"], labels=labels, batch_size=2000)
-    losses = (np.asarray(second.energies) - potential_prior(potential, second)).mean(axis=0) / potential.num_data
+    losses = (np.asarray(second.energies) - prior_energies(potential, second)).mean(axis=0) / potential.num_data
     stats = jax.local_devices()[0].memory_stats() or {}
     shutil.rmtree(folder.parent)
     return {

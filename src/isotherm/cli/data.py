@@ -35,13 +35,13 @@ class Get:
                     tasks[file] = bars.add_task(file)
                 bars.update(tasks[file], completed=done, total=total)
 
-            def say(line: str) -> None:
+            def log(line: str) -> None:
                 console.print(line, highlight=False, markup=False)
 
             try:
-                get(self.name, self.dir, urls=self.mirror, progress=show, say=say)
+                get(self.name, self.dir, urls=self.mirror, progress=show, log=log)
             except KeyboardInterrupt:
-                say("Stopped. The same command goes on where it stopped.")
+                log("Stopped. The same command goes on where it stopped.")
                 sys.exit(130)
 
 
@@ -59,14 +59,14 @@ class Check:
 
         from isotherm.data.checking import check
 
-        colours = {"right": "green", "damaged": "red", "missing": "yellow", "not checked": "yellow"}
+        colors = {"right": "green", "damaged": "red", "missing": "yellow", "not checked": "yellow"}
         found = check(self.dir)
         if not found:
             console.print(f"No data set is in {self.dir}.", highlight=False, markup=False)
             return
         table = Table("data set", "file", "state", "detail")
         for status in found:
-            state = f"[{colours[status.state]}]{status.state}[/]"
+            state = f"[{colors[status.state]}]{status.state}[/]"
             table.add_row(status.dataset, escape(status.file), state, escape(status.detail))
         console.print(table, highlight=False)
         if any(status.state == "damaged" for status in found):
@@ -78,16 +78,16 @@ class List:
     """List the data sets."""
 
     def run(self, console: Console) -> None:
-        """Print the catalogue."""
+        """Print the catalog."""
         from rich.table import Table
 
-        from isotherm.data.catalogue import CATALOGUE
+        from isotherm.data.catalog import CATALOG
 
-        table = Table("data set", "content", "download", "licence")
-        for dataset in CATALOGUE.values():
+        table = Table("data set", "content", "download", "license")
+        for dataset in CATALOG.values():
             sizes = [file.num_bytes for file in dataset.files]
             size = f"{sum(filter(None, sizes)) / 1e6:,.1f} MB" if all(sizes) else "below 1 MB"
-            table.add_row(dataset.name, dataset.description, size, dataset.licence)
+            table.add_row(dataset.name, dataset.description, size, dataset.license)
         console.print(table, highlight=False, markup=False)
 
 

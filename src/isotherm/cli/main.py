@@ -14,6 +14,7 @@ from isotherm.cli.listing import List
 from isotherm.cli.reproduce import Reproduce
 from isotherm.cli.resume import Resume
 from isotherm.cli.sample import Sample
+from isotherm.foundation.compilation_cache import use_compilation_cache
 from isotherm.foundation.errors import DivergenceError
 
 Command = (
@@ -32,6 +33,9 @@ def main(arguments: list[str] | None = None) -> None:
     command = tyro.cli(Command, prog="isotherm", description=__doc__, args=arguments)  # pyright: ignore[reportCallIssue, reportArgumentType]
     console = Console()
     warnings.showwarning = lambda message, *_, **__: Console(stderr=True).print(f"Warning: {message}", style="yellow")
+    # A benchmark tells how long compiling takes.
+    if not isinstance(command, Bench):
+        use_compilation_cache()
     try:
         command.run(console)  # pyright: ignore[reportAttributeAccessIssue]
     except (ValueError, DivergenceError) as error:

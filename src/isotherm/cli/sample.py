@@ -75,5 +75,5 @@ def _starts(init: tuple[float, ...], spread: float):
     import jax
     import jax.numpy as jnp
 
-    centre = jnp.asarray(init)
-    return lambda key: centre + spread * jax.random.normal(key, centre.shape)
+    center = jnp.asarray(init)
+    return lambda key: center + spread * jax.random.normal(key, center.shape)

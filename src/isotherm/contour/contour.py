@@ -69,7 +69,7 @@ class Contour(Coupling):
         bounds: of psi; None leaves it free.
         initial_theta: its m values, or "uniform", "decreasing", "flat" (0.1 everywhere for a cumulative field) or "pilot".
         is_frozen: whether theta stays as it starts.
-        warm_up: iterations of the plain sampler before anything is learnt.
+        warm_up: iterations of the plain sampler before anything is learned.
         offset: subtracted from energies.
         noise: the standard deviation of energies at one position, where it is known. A pilot measures it; else the run does.
         weight_rule: None for the exact weights; or regularized ones, for a zeta so large that these degenerate.

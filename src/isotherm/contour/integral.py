@@ -59,7 +59,7 @@ def update_sums(
             before, sloped, sums.temperature
         )
         if is_shared and len(bins) > 1:
-            # Chains that met in one bin, or in two neighbours, report the same change.
+            # Chains that met in one bin, or in two neighbors, report the same change.
             change /= sum(jnp.sum(pairs[:, None] == bins + other, axis=1) for other in range(2))
         blocks = add_to_levels(blocks, group, quotient(jnp.clip(sloped, 0, last), BRANCHES), change)
     return sums._replace(blocks=blocks)

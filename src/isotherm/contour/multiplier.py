@@ -16,7 +16,7 @@ _ROW = 1024
 class Multiplier(Part):
     """psi = 1 + zeta * temperature * slope, within bounds, constant on every bin.
 
-    A pair of neighbouring bins has the number of its upper bin; its step is log theta(upper) - log theta(lower).
+    A pair of neighboring bins has the number of its upper bin; its step is log theta(upper) - log theta(lower).
 
     Attributes:
         partition: the bins.

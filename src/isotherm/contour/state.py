@@ -11,7 +11,7 @@ from isotherm.contour.theta_histogram import LogTheta, ThetaHistogram, init_hist
 
 
 class ContourState(NamedTuple):
-    """What is learnt of the bins, for G groups of P chains.
+    """What is learned of the bins, for G groups of P chains.
 
     Attributes:
         histogram: theta of this iteration once `bins` and `masses` are added.

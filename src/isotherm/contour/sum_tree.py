@@ -24,7 +24,7 @@ def levels_of(lowest: Array) -> Levels:
 
 
 def sums_of_branches(level: Array) -> Array:
-    """Sums of 32 neighbours each, shape (G, n / 32)."""
+    """Sums of 32 neighbors each, shape (G, n / 32)."""
     padded = jnp.pad(level, ((0, 0), (0, -level.shape[1] % BRANCHES)))
     return padded.reshape(len(level), -1, BRANCHES).sum(axis=2)
 

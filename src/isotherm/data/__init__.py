@@ -1,4 +1,4 @@
-"""Data sets: a catalogue, downloads that are checked, and readers that trust no file.
+"""Data sets: a catalog, downloads that are checked, and readers that trust no file.
 
     from isotherm.data import get, load
 
@@ -8,10 +8,10 @@
 No file is part of isotherm; each comes from its publisher, under its publisher's terms.
 """
 
-from isotherm.data.catalogue import CATALOGUE, find
+from isotherm.data.catalog import CATALOG, find
 from isotherm.data.checking import Status, check
 from isotherm.data.dataset import DataSet, File
 from isotherm.data.download import get
 from isotherm.data.reading import load
 
-__all__ = ["CATALOGUE", "DataSet", "File", "Status", "check", "find", "get", "load"]
+__all__ = ["CATALOG", "DataSet", "File", "Status", "check", "find", "get", "load"]

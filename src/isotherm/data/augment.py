@@ -1,7 +1,7 @@
 """Random changes of images on the device, and the scaling of stored pixels.
 
 An augmentation maps (key, (images, targets)) to the same, for images (n, height, width, channels) of any type. It sees pixels
-as they are stored; `Normalise` comes after it, in training and prediction alike.
+as they are stored; `Normalize` comes after it, in training and prediction alike.
 """
 
 import dataclasses
@@ -23,11 +23,11 @@ Augmentation = Callable[[Array, tuple[Array, Any]], tuple[Array, Any]]
 
 
 @dataclasses.dataclass(frozen=True)
-class Normalise:
+class Normalize:
     """(pixels / 255 - mean) / deviation, channel by channel, of uint8 images; others are taken as already in [0, 1].
 
     Example:
-        >>> Normalise((0.5,), (0.25,))(jnp.full((1, 1, 1, 1), 255, jnp.uint8)).item()
+        >>> Normalize((0.5,), (0.25,))(jnp.full((1, 1, 1, 1), 255, jnp.uint8)).item()
         2.0
     """
 
@@ -75,13 +75,13 @@ class Flip:
 
 @dataclasses.dataclass(frozen=True)
 class Erase:
-    """Fills a random rectangle of an image with one colour.
+    """Fills a random rectangle of an image with one color.
 
     Attributes:
         probability: that an image is changed.
         area: the least and largest share of the image that the rectangle takes.
         aspect: the least and largest ratio of its sides, uniform between them.
-        fill: the colour, in the units of stored pixels.
+        fill: the color, in the units of stored pixels.
 
     Reference:
         Zhong et al. 2017, with the thesis' settings (L5112).
@@ -92,7 +92,7 @@ class Erase:
     probability: float = 0.5
     area: tuple[float, float] = (0.02, 0.4)
     aspect: tuple[float, float] = (0.3, 3.33)
-    # What the thesis' constants .4914, .4822, .4465, put in after normalisation, are in pixels.
+    # What the thesis' constants .4914, .4822, .4465, put in after normalization, are in pixels.
     fill: tuple[float, ...] = (150.66, 147.48, 136.74)
 
     def __post_init__(self):
@@ -122,9 +122,9 @@ class Erase:
         in_rows = (rows >= top[:, None]) & (rows < (top + tall)[:, None])
         in_columns = (columns >= left[:, None]) & (columns < (left + wide)[:, None])
         inside = is_changed[:, None, None] & in_rows[:, :, None] & in_columns[:, None, :]
-        colour = jnp.asarray(self.fill)
-        colour = jnp.round(colour) if jnp.issubdtype(images.dtype, jnp.integer) else colour
-        return jnp.where(inside[..., None], colour.astype(images.dtype), images), targets
+        color = jnp.asarray(self.fill)
+        color = jnp.round(color) if jnp.issubdtype(images.dtype, jnp.integer) else color
+        return jnp.where(inside[..., None], color.astype(images.dtype), images), targets
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,7 +5,7 @@ import pathlib
 from collections.abc import Iterable
 from typing import Literal
 
-from isotherm.data.catalogue import CATALOGUE
+from isotherm.data.catalog import CATALOG
 from isotherm.data.dataset import DamageError, DataSet, File
 from isotherm.data.reading import examine, is_package_missing, remedy
 from isotherm.foundation.errors import refuse
@@ -35,7 +35,7 @@ def check(folder: str | pathlib.Path, datasets: Iterable[DataSet] | None = None)
 
     Args:
         folder: Where the files lie.
-        datasets: The data sets to look for; by default the whole catalogue.
+        datasets: The data sets to look for; by default the whole catalog.
 
     Returns:
         One entry per file that is there, and one per file that is missing beside it.
@@ -44,7 +44,7 @@ def check(folder: str | pathlib.Path, datasets: Iterable[DataSet] | None = None)
     if not folder.is_dir():
         refuse("folder", "a folder that exists", folder, "Run `isotherm data get NAME` first, or correct the path.")
     found: list[Status] = []
-    for dataset in CATALOGUE.values() if datasets is None else datasets:
+    for dataset in CATALOG.values() if datasets is None else datasets:
         files = {file.name: file for layout in dataset.layouts for file in layout}
         there = {name: file for name, file in files.items() if _has(folder, name)}
         # Of files that are nowhere, only those that complete what is there are missed.

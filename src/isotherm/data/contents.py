@@ -1,4 +1,4 @@
-"""Sizes, column means and letters of the UCI tables, by which a file is recognised where no checksum is known."""
+"""Sizes, column means and letters of the UCI tables, by which a file is recognized where no checksum is known."""
 
 from isotherm.data.mushrooms import Mushrooms
 from isotherm.data.tables import Table

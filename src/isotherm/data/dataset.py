@@ -58,7 +58,7 @@ class File:
 
     @property
     def expected(self) -> str:
-        """What the file is recognised by, in words."""
+        """What the file is recognized by, in words."""
         return " ".join(self.checksum) if self.checksum else self.reader.content
 
 
@@ -69,14 +69,14 @@ class DataSet:
     Attributes:
         name: What `load` and `isotherm data get` call it.
         description: One line.
-        licence: What its publisher allows or asks for.
+        license: What its publisher allows or asks for.
         layouts: Sets of files, each of which is the whole data set. The first is what is downloaded, and the first that is complete
             is what is read.
     """
 
     name: str
     description: str
-    licence: str
+    license: str
     layouts: tuple[tuple[File, ...], ...]
 
     @property

@@ -10,7 +10,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable, Mapping
 
-from isotherm.data.catalogue import find
+from isotherm.data.catalog import find
 from isotherm.data.dataset import DamageError, DataSet, File
 from isotherm.data.reading import examine, remedy, require_package
 from isotherm.foundation.errors import refuse
@@ -37,7 +37,7 @@ def get(
     *,
     urls: str | Mapping[str, str] | None = None,
     progress: Progress | None = None,
-    say: Callable[[str], None] | None = None,
+    log: Callable[[str], None] | None = None,
 ) -> tuple[pathlib.Path, ...]:
     """Download the files of a data set that are not there yet, and check every one.
 
@@ -46,11 +46,11 @@ def get(
     ``FILE.damaged``.
 
     Args:
-        name: A name of the catalogue, or a data set of your own.
+        name: A name of the catalog, or a data set of your own.
         folder: Where the files go; made if it is not there.
         urls: A mirror: an address that holds files of the same names, or one address for each name. By default the publisher's.
         progress: Called as bytes arrive.
-        say: Called with one line per file on what was done.
+        log: Called with one line per file on what was done.
 
     Returns:
         The paths of the files, all present and right.
@@ -65,8 +65,8 @@ def get(
             line = _get_file(dataset, file, folder, addresses[file.name], progress or (lambda *_: None))
         except OSError as error:
             refuse("folder", "one that can be written to", f"{type(error).__name__}: {error}", "Choose another --dir.")
-        if say is not None:
-            say(line)
+        if log is not None:
+            log(line)
     return tuple(folder / file.name for file in dataset.files)
 
 

@@ -5,7 +5,7 @@ import importlib.util
 import pathlib
 import shlex
 
-from isotherm.data.catalogue import find
+from isotherm.data.catalog import find
 from isotherm.data.dataset import Arrays, DamageError, DataSet, File, join
 from isotherm.foundation.errors import refuse
 
@@ -17,7 +17,7 @@ def load(name: str | DataSet, folder: str | pathlib.Path) -> Arrays:
     arrays below. Files with a known checksum must have it; others must have the known shapes and, for tables, column means.
 
     Args:
-        name: A name of the catalogue, or a data set of your own.
+        name: A name of the catalog, or a data set of your own.
         folder: Where the files lie.
 
     Returns:

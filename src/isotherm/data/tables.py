@@ -15,7 +15,7 @@ from isotherm.data.dataset import Arrays, DamageError
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """Size and column means of a table, by which it is recognised where no checksum is known.
+    """Size and column means of a table, by which it is recognized where no checksum is known.
 
     Attributes:
         num_rows: Number of rows.

@@ -45,7 +45,7 @@ def optimal_window(num_rungs: int, rejection: float | Sequence[float], rule: str
     Args:
         num_rungs: P.
         rejection: the probability that an attempt is rejected, of all pairs or of each of the P - 1.
-        rule: "exact" is the integer that minimises `expected_round_trip`; "formula" the thesis' approximation
+        rule: "exact" is the integer that minimizes `expected_round_trip`; "formula" the thesis' approximation
             ceil((ln P + ln ln P) / -ln r), which is up to twice too long for few rungs. For P = 2 and 3 both give 1.
 
     Example:

@@ -1,7 +1,7 @@
 """The demonstration, and one file per table or figure of the thesis.
 
 A file of an experiment has a `TITLE`, two configurations of one frozen class, `QUICK` and `FULL`, whose `num_runs` is the number of
-independent repeats, and `run(config, seed, say)`, which returns an `Outcome`.
+independent repeats, and `run(config, seed, log)`, which returns an `Outcome`.
 """
 
 EXPERIMENTS: dict[str, str] = {

@@ -50,7 +50,7 @@ FULL = Config()
 QUICK = Config(num_steps=100_000, num_runs=3)
 
 
-def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
+def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
     """The surfaces by quadrature, and the mass near the minimum from the samplers."""
     side = np.linspace(-config.reach, config.reach, config.num_points)
     grid = np.stack(np.meshgrid(side, side, indexing="ij"), axis=-1)
@@ -79,7 +79,7 @@ def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
             box=(-config.reach, config.reach),
         ),
     }.items():
-        say(name)
+        log(name)
         found = sample(
             from_energy(shallow_energy),
             sampler,
@@ -112,8 +112,8 @@ def _log_cdf(energies: np.ndarray, partition: Partition, config: Config) -> np.n
 def _deepest(surface: np.ndarray) -> float:
     """The largest difference between the saddle and the bottom of a well on the diagonal, the central well left out."""
     line = np.diagonal(surface)
-    centre = len(line) // 2
-    right = line[centre:]
+    center = len(line) // 2
+    right = line[center:]
     turning = np.flatnonzero(np.diff(np.sign(np.diff(right)))) + 1
     steps = -np.diff(right[turning])
     return float(max(steps.max(initial=0.0), 0.0))

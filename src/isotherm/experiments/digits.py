@@ -3,17 +3,17 @@
 import dataclasses
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 import isotherm as iso
-from isotherm.data.augment import MNIST_DEVIATION, MNIST_MEAN, Crop, Flip, InTurn, Normalise
+from isotherm.data.augment import MNIST_DEVIATION, MNIST_MEAN, Crop, Flip, InTurn, Normalize
 from isotherm.experiments import small_sets
 from isotherm.experiments.result import Row
 from isotherm.models import CNN
 from isotherm.predictive import Prediction, accuracy, predict
 from isotherm.predictive.landscape import Landscape, project
+from isotherm.predictive.prior import prior_energies
 from isotherm.runs.run import Run
 
 
@@ -120,7 +120,7 @@ def potential_of(config: DigitsConfig, digits: Digits, num_classes: int) -> Any:
         weight_decay=config.weight_decay,
         coupling_includes_prior=False,
         compute_dtype=config.compute_dtype,
-        prepare=Normalise(MNIST_MEAN, MNIST_DEVIATION),
+        prepare=Normalize(MNIST_MEAN, MNIST_DEVIATION),
         augment=InTurn((Crop(padding), Flip())),
     )
 
@@ -141,7 +141,7 @@ def sample_and_judge(
         chain_mode="map",
         progress=False,
     )
-    losses = np.asarray(found.energies) - potential_prior(potential, found)
+    losses = np.asarray(found.energies) - prior_energies(potential, found)
     epochs = np.unique(np.linspace(found.num_draws // 2, found.num_draws - 1, config.num_kept).astype(int))
     sparse = np.unique(np.linspace(0, found.num_draws - 1, 2 * config.num_kept).astype(int))
     late, seen = found.select(epochs), found.select(sparse)
@@ -152,12 +152,6 @@ def sample_and_judge(
     unknown = predict(late, potential, digits.unknown, batch_size=2_000)
     kept = dict(seen.draws)
     return Judged(losses, accuracies, sparse, test, unknown, kept, found)
-
-
-def potential_prior(potential: Any, run: Run) -> np.ndarray:
-    """The prior's energies of all draws, (P, S)."""
-    draws = jax.tree.map(np.asarray, run.draws)
-    return np.asarray(jax.vmap(jax.vmap(potential.prior_energy))(draws))
 
 
 def landscape_of(config: DigitsConfig, potential: Any, judged: Judged, num_examples: int = 1_000) -> Landscape:

@@ -16,7 +16,7 @@ from isotherm.foundation.schedules import PolynomialGain
 from isotherm.potentials import with_noise
 from isotherm.runs import Run
 from isotherm.samplers import awsgld, sgld
-from isotherm.sampling import Sampler, sample
+from isotherm.sampling import Sampler, sweep
 from isotherm.targets import Target, awsgld_mixture, mixture
 
 TITLE = "AWSGLD: theta^zeta against the distribution function of the energy"
@@ -53,23 +53,23 @@ FULL = Config()
 QUICK = Config(num_steps=1_000_000, num_runs=3)
 
 
-def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
+def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
     """The standard normal, and the mixture with two powers."""
     rows: list[Row] = []
     figure, (axes,) = panels(1, 3, (4.2, 3.4))
     normal = mixture("normal", (1.0,), (0.0,), (1.0,))
-    for axis, (target, zeta) in zip(
-        axes, ((normal, 1.0), (awsgld_mixture(), 1.0), (awsgld_mixture(), 2.0)), strict=True
-    ):
-        name = f"{'mixture' if target is not normal else 'normal'}, zeta = {zeta:g}"
-        say(name)
+    free = iter(axes)
+    for kind, target, zetas in (("normal", normal, (1.0,)), ("mixture", awsgld_mixture(), (1.0, 2.0))):
+        log(kind)
         lowest = float(energies_on_grid(target).min())
         partition = Partition(lowest + config.width, config.width, config.num_bins)
-        weighted = _sample(target, _sampler(config, partition, zeta), config, seed)
-        plain = _sample(target, sgld(step_size=config.step_size), config, seed)
+        samplers: dict[Any, Sampler] = {zeta: _sampler(config, partition, zeta) for zeta in zetas}
+        found = _sweep(target, samplers | {"plain": sgld(step_size=config.step_size)}, config, seed)
         truth = np.cumsum(bin_masses(target, partition))
-        rows += _rows(name, weighted, plain, truth, partition, zeta)
-        _draw(axis, name, weighted, plain, truth, partition, zeta)
+        for zeta in zetas:
+            shown = f"{kind}, zeta = {zeta:g}", found[zeta], found["plain"], truth, partition, zeta
+            rows += _rows(*shown)
+            _draw(next(free), *shown)
     return Outcome(rows, {"energy-cdf": figure})
 
 
@@ -81,10 +81,10 @@ def _sampler(config: Config, partition: Partition, zeta: float) -> Sampler:
     )
 
 
-def _sample(target: Target, sampler: Sampler, config: Config, seed: int) -> Run:
-    return sample(
+def _sweep(target: Target, samplers: dict[Any, Sampler], config: Config, seed: int) -> dict[Any, Run]:
+    return sweep(
         with_noise(target.potential, gradient_scale=config.gradient_noise),
-        sampler,
+        samplers,
         num_steps=config.num_steps,
         num_runs=config.num_runs,
         thinning=config.thinning,

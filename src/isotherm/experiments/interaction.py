@@ -13,7 +13,7 @@ from isotherm.experiments.result import Row
 from isotherm.foundation.schedules import PolynomialGain
 from isotherm.potentials import from_energy
 from isotherm.samplers import icsgld
-from isotherm.sampling import sample
+from isotherm.sampling import sweep
 
 TITLE = "Variance of theta: one long chain over P interacting chains, at equal budgets"
 
@@ -47,15 +47,18 @@ FULL = Config()
 QUICK = Config(num_steps=4_000, num_runs=100, chains=(4,), powers=(0.6, 1.0))
 
 
-def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
+def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
     """Ratios of variances for every P and alpha."""
     rows: list[Row] = []
     ratios: dict[float, list[tuple[int, float, float]]] = {}
+    thetas = {}
+    for number in config.chains:
+        log(f"P = {number}")
+        thetas[number] = _thetas(config, number, config.num_steps, seed)
+        thetas[number, "alone"] = _thetas(config, 1, number * config.num_steps, seed + 1)
     for power in config.powers:
         for number in config.chains:
-            say(f"alpha = {power:g}, P = {number}")
-            together = _theta(config, power, number, config.num_steps, seed)
-            alone = _theta(config, power, 1, number * config.num_steps, seed + 1)
+            together, alone = thetas[number][power], thetas[number, "alone"][power]
             ratio, error = _ratio(alone, together)
             ratios.setdefault(power, []).append((number, ratio, error))
             name = f"alpha = {power:g}, P = {number}"
@@ -70,18 +73,21 @@ def _energy(position: Any) -> Any:
     return 0.5 * (position**2).sum()
 
 
-def _theta(config: Config, power: float, num_chains: int, num_steps: int, seed: int) -> np.ndarray:
-    """Theta at the end, shape (runs, bins)."""
-    sampler = icsgld(
-        config.step_size,
-        partition=Partition(0.5, 0.5, config.num_bins),
-        zeta=config.zeta,
-        gain=PolynomialGain(config.gain_scale, power, 100.0),
-        field="psi",
-    )
-    found = sample(
+def _thetas(config: Config, num_chains: int, num_steps: int, seed: int) -> dict[float, np.ndarray]:
+    """Theta at the end for every alpha, shape (runs, bins)."""
+    samplers = {
+        power: icsgld(
+            config.step_size,
+            partition=Partition(0.5, 0.5, config.num_bins),
+            zeta=config.zeta,
+            gain=PolynomialGain(config.gain_scale, power, 100.0),
+            field="psi",
+        )
+        for power in config.powers
+    }
+    found = sweep(
         from_energy(_energy),
-        sampler,
+        samplers,
         num_steps=num_steps,
         num_chains=num_chains,
         num_runs=config.num_runs,
@@ -89,7 +95,7 @@ def _theta(config: Config, power: float, num_chains: int, num_steps: int, seed: 
         seed=seed,
         init=np.zeros(2, np.float32),
     )
-    return np.asarray(found.stats["theta"], np.float64)[:, 0]
+    return {power: np.asarray(run.stats["theta"], np.float64)[:, 0] for power, run in found.items()}
 
 
 def _ratio(alone: np.ndarray, together: np.ndarray) -> tuple[float, float]:

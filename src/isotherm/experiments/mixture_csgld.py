@@ -60,15 +60,15 @@ FULL = Config()
 QUICK = Config(num_steps=500_000, num_runs=4)
 
 
-def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
+def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
     """SGLD, CSGLD with the exact field and with the thesis', and KSGLD; then short paths."""
     target = csgld_mixture()
     truth = bin_masses(target, config.partition)
     runs: dict[str, Run] = {}
     for name, sampler in _samplers(config, truth).items():
-        say(name)
+        log(name)
         runs[name] = _sample(target, sampler, config, seed)
-    say("paths")
+    log("paths")
     early = _path(target, config, seed, config.num_path_steps // 10, 10)
     middle = _path(target, config, seed, config.num_path_steps, 100)
     rows = _barriers(target, truth, config)
@@ -167,7 +167,7 @@ def _draw_statistics(target: Target, truth: np.ndarray, runs: dict[str, Run], co
     first = np.arange(12)
     theta = np.asarray(runs["CSGLD"].stats["theta"])[:, 0, :12]
     bars.bar(first - 0.2, truth[:12], 0.4, color="0.7", label="true theta")
-    bars.bar(first + 0.2, theta.mean(axis=0), 0.4, yerr=theta.std(axis=0), label="learnt")
+    bars.bar(first + 0.2, theta.mean(axis=0), 0.4, yerr=theta.std(axis=0), label="learned")
     for name in ("SGLD", "CSGLD"):
         bins = np.asarray(config.partition.index(jnp.asarray(runs[name].energies))).reshape(-1)
         bars.plot(first, np.bincount(bins, minlength=50)[:12] / len(bins), ".-", label=f"histogram of {name}")

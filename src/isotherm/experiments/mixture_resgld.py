@@ -12,7 +12,7 @@ from isotherm.experiments.result import Row
 from isotherm.potentials import Potential, with_noise
 from isotherm.runs import Run
 from isotherm.samplers import naive_resgld, resgld, sgld
-from isotherm.sampling import Sampler, sample
+from isotherm.sampling import Sampler, sweep
 from isotherm.targets import Target, resgld_mixtures
 
 TITLE = "Replica exchange on Gaussian mixtures with noisy energies; every true mass below zero is 0.4"
@@ -42,19 +42,17 @@ _FACTORS = {"U1": (None, 1.0, np.inf), "U2": (None, 1.0, np.inf), "U3": (1.0, 2.
 _THESIS = {("U3", 1.0): 0.0, ("U3", 2.0): 0.004, ("U3", 4.0): 0.071, ("U3", np.inf): 0.46}
 
 
-def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
+def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
     """All methods on all mixtures."""
     rows: list[Row] = []
     studies: dict[str, tuple[Target, dict[str, Run]]] = {}
     for target in resgld_mixtures():
-        studies[target.name] = target, {}
+        log(target.name)
         factors = [factor for factor in _FACTORS[target.name] if _label(factor) in config.methods]
-        for factor in factors:
-            label = _label(factor)
-            say(f"{target.name}, {label}")
-            found = _sample(target, _sampler(factor, config), config, seed)
-            studies[target.name][1][label] = found
-            rows += _rows(f"{target.name}, {label}", found, target, _THESIS.get((target.name, factor)))
+        found = _sweep(target, {factor: _sampler(factor, config) for factor in factors}, config, seed)
+        studies[target.name] = target, {_label(factor): run for factor, run in found.items()}
+        for factor, run in found.items():
+            rows += _rows(f"{target.name}, {_label(factor)}", run, target, _THESIS.get((target.name, factor)))
     return Outcome(rows, {"mixtures": _draw(studies)})
 
 
@@ -87,10 +85,10 @@ def _noisy(target: Target, config: Config) -> Potential:
     return with_noise(target.potential, gradient_scale=config.gradient_noise, **law[target.name])
 
 
-def _sample(target: Target, sampler: Sampler, config: Config, seed: int) -> Run:
-    return sample(
+def _sweep(target: Target, samplers: dict[Any, Sampler], config: Config, seed: int) -> dict[Any, Run]:
+    return sweep(
         _noisy(target, config),
-        sampler,
+        samplers,
         num_steps=config.num_steps,
         num_runs=config.num_runs,
         thinning=config.thinning,

@@ -13,7 +13,7 @@ from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
 from isotherm.runs import Run
 from isotherm.samplers import resgld, sgld, vr_resgld
-from isotherm.sampling import Sampler, per_chain, sample
+from isotherm.sampling import Sampler, per_chain, sweep
 from isotherm.targets import Target, mixture_posterior
 
 TITLE = "Posterior of a mixture, N = 100,000: swaps with and without control variates; each mode has mass 0.5"
@@ -66,21 +66,23 @@ QUICK = Config(
 )
 
 
-def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
+def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
     """Traces, variances against m, and the sensitivity to eta and n."""
     target = _target(config, config.batch_size)
     starts = per_chain(jnp.asarray(target.modes, jnp.float32))
-    runs: dict[str, Run] = {}
-    for period in sorted({config.refresh_every, *config.periods}):
-        runs[f"VR m = {period}"] = _run(target, _vr(config, period), config, seed, starts, say)
+    periods = sorted({config.refresh_every, *config.periods})
+    samplers = {f"VR m = {period}": _vr(config, period) for period in periods}
     for factor in (config.plain_factor, 1.0):
         plain = resgld(config.step_size, temperatures=config.temperatures, correction_factor=factor)
-        runs[f"plain F = {factor:g}"] = _run(target, plain, config, seed, starts, say)
+        samplers[f"plain F = {factor:g}"] = plain
+    log("exchange")
+    runs = _sweep(target, samplers, config, seed, starts)
     cold = sgld(step_size=config.step_size, temperature=config.temperatures[0])
-    runs["SGLD"] = _run(target, cold, config, seed, jnp.array([30.0]), say)
+    log("SGLD")
+    runs |= _sweep(target, {"SGLD": cold}, config, seed, jnp.array([30.0]))
     rows = [row for name, found in runs.items() for row in _rows(name, found, target)]
     rows.append(_reduction(runs, config))
-    study = _sensitivity(config, seed, say)
+    study = _sensitivity(config, seed, log)
     rows += [
         Row.of_runs(f"VR eta = {step:g}, n = {size}", "variance", study[i, j])
         for i, step in enumerate(config.step_sizes)
@@ -99,11 +101,10 @@ def _vr(config: Config, period: int, step_size: float | None = None) -> Sampler:
     )
 
 
-def _run(target: Target, sampler: Sampler, config: Config, seed: int, init: Any, say: Callable[[str], None]) -> Run:
-    say(sampler.name)
-    return sample(
+def _sweep(target: Target, samplers: dict[Any, Sampler], config: Config, seed: int, init: Any) -> dict[Any, Run]:
+    return sweep(
         target.potential,
-        sampler,
+        samplers,
         num_steps=config.num_steps,
         num_runs=config.num_runs,
         thinning=10,
@@ -143,16 +144,16 @@ def _reduction(runs: dict[str, Run], config: Config) -> Row:
     return Row.of_runs(f"plain over VR m = {config.refresh_every}", "ratio of variances", plain / reduced)
 
 
-def _sensitivity(config: Config, seed: int, say: Callable[[str], None]) -> np.ndarray:
+def _sensitivity(config: Config, seed: int, log: Callable[[str], None]) -> np.ndarray:
     """Variances against eta and n, shape (step sizes, batch sizes, runs)."""
     found = []
     for size in config.batch_sizes:
         target = _target(config, size)
         short = dataclasses.replace(config, num_steps=config.num_study_steps)
         starts = per_chain(jnp.asarray(target.modes, jnp.float32))
-        say(f"sensitivity, n = {size}")
-        each = (_vr(config, config.refresh_every, step) for step in config.step_sizes)
-        found.append([_variances(_run(target, one, short, seed, starts, lambda _: None)) for one in each])
+        log(f"sensitivity, n = {size}")
+        each = {step: _vr(config, config.refresh_every, step) for step in config.step_sizes}
+        found.append([_variances(run) for run in _sweep(target, each, short, seed, starts).values()])
     return np.moveaxis(np.array(found), 0, 1)
 
 

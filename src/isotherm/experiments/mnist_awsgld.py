@@ -1,4 +1,4 @@
-"""Digits 0 to 4 by AWSGLD and its rivals: losses, multipliers, accuracies, and doubt on digits 5 to 9 (Deng 2021, section 4.3.4).
+"""Digits 0 to 4 by AWSGLD and its rivals: losses, multipliers, accuracies, uncertainty on digits 5 to 9 (Deng 2021, section 4.3.4).
 
 Two classes, 0 and 1, for paths of two runs of each method. The thesis gives neither zeta nor step sizes here; those of the
 rivals are the ones with the lowest training loss, AWSGLD has SGLD's. Theta starts as a ramp and its gain is constant, as in the
@@ -32,7 +32,7 @@ from isotherm.experiments.result import Row
 from isotherm.predictive import auroc, entropy_cdf
 from isotherm.predictive.landscape import plot_landscape
 
-TITLE = "MNIST, digits 0 to 4: exploration and doubt by AWSGLD"
+TITLE = "MNIST, digits 0 to 4: exploration and uncertainty by AWSGLD"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,7 +113,7 @@ def _whole(sampler: Any) -> Any:
     return dataclasses.replace(sampler, window=None)
 
 
-def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
+def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
     """Losses, accuracies and entropies of the methods, and the paths of two runs each on two classes."""
     digits = load_digits(config, 5)
     potential = potential_of(config, digits, 5)
@@ -121,7 +121,7 @@ def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
     methods = samplers(config, steps_per_epoch, potential.num_data)
     rows, firsts = [], {}
     for name in config.methods:
-        say(name)
+        log(name)
         found = [
             sample_and_judge(config, potential, methods[name], digits, seed + number, 1)
             for number in range(config.num_runs)
@@ -132,12 +132,12 @@ def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
     ratio = ranges["AWSGLD"] / ranges["high-tau SGLD"]
     rows.append(Row("AWSGLD", "loss range over SGLD's", None, ratio, None, 1))
     figures = {"exploration": _picture(config, firsts, methods["AWSGLD"])}
-    figures["paths"] = _paths(config, seed, say)
+    figures["paths"] = _paths(config, seed, log)
     return Outcome(rows, figures)
 
 
 def _rows(name: str, found: list[Judged], digits: Any) -> list[Row]:
-    doubt = [auroc(judged.test.entropy, judged.unknown.entropy) for judged in found]
+    aurocs = [auroc(judged.test.entropy, judged.unknown.entropy) for judged in found]
     return [
         *loss_rows(name, found, digits),
         Row.of_runs(
@@ -146,7 +146,7 @@ def _rows(name: str, found: list[Judged], digits: Any) -> list[Row]:
         Row.of_runs(
             name, "entropy of the average on 5 to 9", [float(judged.unknown.entropy.mean()) for judged in found]
         ),
-        Row.of_runs(name, "AUROC of the average's entropy", doubt),
+        Row.of_runs(name, "AUROC of the average's entropy", aurocs),
     ]
 
 
@@ -165,13 +165,13 @@ def _picture(config: Config, firsts: dict[str, Judged], sampler: Any) -> Figure:
     axes[0, 0].set(xlabel="epoch", ylabel="loss", yscale="log", title="training loss")
     axes[0, 1].set(xlabel="loss", ylabel="multiplier", xscale="log", yscale="log", title="AWSGLD's multiplier")
     axes[0, 2].set(xlabel="epoch", ylabel="accuracy", title="test accuracy", ylim=(0.6, 1.01))
-    axes[0, 3].set(xlabel="entropy", ylabel="share of images", title="doubt of models on 5 to 9")
-    axes[0, 4].set(xlabel="entropy", ylabel="share of images", title="doubt of the average on 5 to 9")
+    axes[0, 3].set(xlabel="entropy", ylabel="share of images", title="uncertainty of models on 5 to 9")
+    axes[0, 4].set(xlabel="entropy", ylabel="share of images", title="uncertainty of the average on 5 to 9")
     axes[0, 0].legend(fontsize=7)
     return figure
 
 
-def _paths(config: Config, seed: int, say: Callable[[str], None]) -> Figure:
+def _paths(config: Config, seed: int, log: Callable[[str], None]) -> Figure:
     """Two runs of each method on the digits 0 and 1, in the plane of their two largest directions."""
     config = dataclasses.replace(config, num_epochs=config.num_path_epochs)
     digits = load_digits(config, 2)
@@ -179,7 +179,7 @@ def _paths(config: Config, seed: int, say: Callable[[str], None]) -> Figure:
     methods = samplers(config, -(-potential.num_data // potential.batch_size), potential.num_data)
     figure, axes = panels(1, len(config.path_methods), (4.0, 3.4))
     for axis, name in zip(axes[0], config.path_methods, strict=True):
-        say(f"two classes, {name}")
+        log(f"two classes, {name}")
         judged = sample_and_judge(config, potential, methods[name], digits, seed, 2)
         plot_landscape(landscape_of(config, potential, judged), axis, title=name)
     return figure

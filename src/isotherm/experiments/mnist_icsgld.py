@@ -83,14 +83,14 @@ def samplers(config: Config) -> dict[str, Any]:
     }
 
 
-def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
+def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
     """Losses and paths of the three methods."""
     digits = load_digits(config, 5)
     potential = potential_of(config, digits, 5)
     rows, firsts = [], {}
     for name in config.methods:
         sampler = samplers(config)[name]
-        say(name)
+        log(name)
         found = [
             sample_and_judge(config, potential, sampler, digits, seed + number, _CHAINS)
             for number in range(config.num_runs)
@@ -99,7 +99,7 @@ def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
         rows += _rows(name, found, digits)
     ranges = {name: loss_range(judged.losses) for name, judged in firsts.items()}
     rows.append(Row("ICSGLD", "loss range over SGLD's", None, ranges["ICSGLD"] / ranges["SGLD"], None, 1))
-    say("landscapes")
+    log("landscapes")
     return Outcome(rows, {"paths": _picture(config, potential, firsts)})
 
 

@@ -9,10 +9,10 @@ import numpy as np
 from isotherm.experiments.plots import draw_maps, panels
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
-from isotherm.potentials import Potential, with_noise
+from isotherm.potentials import with_noise
 from isotherm.runs import Run
 from isotherm.samplers import cycsgld, deo_sgd, sgld
-from isotherm.sampling import Sampler, sample
+from isotherm.sampling import Sampler, sample, sweep
 from isotherm.targets import Target, modes25
 
 TITLE = "DEO*-SGD on 25 modes"
@@ -57,22 +57,20 @@ QUICK = Config(num_steps=6_001, num_runs=2, targets=(0.2, 0.4, 0.6), windows=(1,
 _THESIS_TRIPS = {1: 18.0, 8: 45.0}
 
 
-def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
+def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
     """The studies of S and W, and the comparison with independent and cyclical chains at equal budgets."""
     target = modes25()
     potential = with_noise(target.potential, energy_scale=config.noise, gradient_scale=config.noise)
-    by_target = {}
-    for rate in config.targets:
-        say(f"S = {rate:g}, W = {config.window}")
-        by_target[rate] = _sample(potential, _deo(config, config.window, rate), config, target, seed)
-    by_window = {}
-    for window in config.windows:
-        say(f"S = {config.target:g}, W = {window}")
-        by_window[window] = _sample(potential, _deo(config, window, config.target), config, target, seed)
+    studied = {"num_runs": config.num_runs, "seed": seed, "init": target.init}
+    studied |= {"num_steps": config.num_steps, "burn_in": config.burn_in, "thinning": config.thinning}
+    log("target rates")
+    by_target = sweep(potential, {rate: _deo(config, config.window, rate) for rate in config.targets}, **studied)
+    log("windows")
+    by_window = sweep(potential, {window: _deo(config, window, config.target) for window in config.windows}, **studied)
     runs = {}
     for name, (sampler, options) in _baselines(config).items():
-        say(name)
-        runs[name] = _sample(potential, sampler, config, target, seed, **options)
+        log(name)
+        runs[name] = sample(potential, sampler, **studied | options)
     runs |= {"DEO x P16": by_window[1], "DEO* x P16": by_window[config.window]}
     rows = [row for rate, found in by_target.items() for row in _quality(f"S = {rate:g}", found, target)]
     rows += [row for window, found in by_window.items() for row in _travel(f"W = {window}", found, window)]
@@ -99,11 +97,6 @@ def _baselines(config: Config) -> dict[str, tuple[Sampler, dict[str, Any]]]:
         "SGLD x P16": (sgld(step_size=config.step_sizes[0]), {"num_chains": config.num_replicas}),
         "cycSGLD x T16": (cyclical, {"num_steps": total, "thinning": 1, "burn_in": 0}),
     }
-
-
-def _sample(potential: Potential, sampler: Sampler, config: Config, target: Target, seed: int, **options: Any) -> Run:
-    settings = {"num_steps": config.num_steps, "burn_in": config.burn_in, "thinning": config.thinning, **options}
-    return sample(potential, sampler, num_runs=config.num_runs, seed=seed, init=target.init, **settings)
 
 
 def _quality(name: str, run: Run, target: Target) -> list[Row]:

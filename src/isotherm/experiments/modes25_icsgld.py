@@ -74,7 +74,7 @@ QUICK = Config(num_steps=20_000, num_runs=3, num_times=4)
 _STARTS = np.array([(0, -1), (0, 0), (-1, 0), (0, 1), (1, 0)], np.float32)
 
 
-def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
+def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
     """All samplers at equal budgets; total variation over the cells, divergence, and their course."""
     target = modes25()
     truth = _truth(target, config.num_points)
@@ -82,7 +82,7 @@ def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
     samplers = _samplers(config, target)
     for name in config.methods:
         sampler, options = samplers[name]
-        say(name)
+        log(name)
         runs[name] = _sample(target, sampler, config, seed, **options)
         seconds[name] = runs[name].seconds / config.num_runs
         courses[name] = _course(runs[name], truth, config)
@@ -148,7 +148,7 @@ def _truth(target: Target, number: int) -> np.ndarray:
 
 
 def divergence(truth: np.ndarray, draws: np.ndarray) -> float:
-    """Perez-Cruz' estimate of KL(truth | draws) from nearest neighbours, for points in the plane."""
+    """Perez-Cruz' estimate of KL(truth | draws) from nearest neighbors, for points in the plane."""
     own = KDTree(truth).query(truth, 2)[0][:, 1]
     other = KDTree(draws).query(truth, 1)[0]
     ratios = np.maximum(other, 1e-9) / np.maximum(own, 1e-9)

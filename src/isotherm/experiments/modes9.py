@@ -18,7 +18,7 @@ from isotherm.samplers import csgld, cycsgld, resgld, sgld
 from isotherm.sampling import Sampler, sample
 from isotherm.targets import Target, modes9
 
-TITLE = "Nine modes: true masses are 0.307 in the centre, 0.124 on each side, 0.0495 in each corner"
+TITLE = "Nine modes: true masses are 0.307 in the center, 0.124 on each side, 0.0495 in each corner"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,12 +60,12 @@ FULL = Config()
 QUICK = Config(num_steps=100_000, num_runs=3)
 
 
-def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
+def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
     """All samplers from the corner (2, 2), in the box."""
     target = modes9()
     runs = {}
     for name, (sampler, options) in _samplers(config, target).items():
-        say(name)
+        log(name)
         runs[name] = _sample(target, sampler, config, seed, **options)
     rows = [row for name, found in runs.items() for row in _rows(name, found, target)]
     return Outcome(rows, {"modes": draw_maps(runs, target)})
@@ -100,7 +100,7 @@ def _rows(name: str, run: Run, target: Target) -> list[Row]:
     distance = np.sum(np.abs(np.round(target.modes)) > 0, axis=1)
     rows = [
         Row.of_runs(name, f"mass, {place}", masses[:, distance == number].mean(axis=1))
-        for number, place in enumerate(("centre", "sides", "corners"))
+        for number, place in enumerate(("center", "sides", "corners"))
     ]
     rows.append(Row.of_runs(name, "total variation", [target.total_variation(one) for one in masses]))
     return rows

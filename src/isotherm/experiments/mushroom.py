@@ -1,7 +1,7 @@
 """Six agents on the mushrooms: cumulative regret (Deng 2021, section 4.2.5, figure of cumulative regret).
 
 The thesis prints no numbers, only a figure and remarks. Agents, step sizes and temperatures are those of its table; the author's
-code gives what it leaves open: contexts one-hot, energies of 4,096 examples whatever the buffer holds, contours learnt after a
+code gives what it leaves open: contexts one-hot, energies of 4,096 examples whatever the buffer holds, contours learned after a
 tenth of the steps, weights theta^zeta + 0.001.
 """
 
@@ -65,7 +65,7 @@ FULL = Config()
 QUICK = Config(num_runs=2, data_dir=None, num_steps=60, num_initial=256, capacity=1_024, batch_size=64, hidden=(32,))
 
 
-def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
+def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
     """Regret of every agent."""
     environment = _environment(config)
     settings = Settings(
@@ -77,7 +77,7 @@ def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
     )
     rows, plays = [], {}
     for name, agent in agents(config).items():
-        played = play(environment, agent, settings, num_runs=config.num_runs, seed=seed, say=say)
+        played = play(environment, agent, settings, num_runs=config.num_runs, seed=seed, log=log)
         plays[name] = played
         rows += _rows(name, played)
     return Outcome(rows, {"regret": _picture(plays)})

@@ -82,22 +82,22 @@ def travel(scheme: Scheme, num_rungs: int, rejection: float, num_iterations: int
     return jax.lax.scan(iterate, exchange.init(num_rungs), (jnp.arange(num_iterations), draws))
 
 
-def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
+def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
     """Schemes against P, DEO against W, and the optimal window against r."""
     rows: list[Row] = []
     simulate = functools.partial(_simulate, config=config, seed=seed)
     for num_rungs in config.rungs:
         for name, scheme, expected in _schemes(num_rungs, config.rejection):
-            say(f"{name}, P = {num_rungs}")
+            log(f"{name}, P = {num_rungs}")
             times = simulate(scheme, num_rungs, config.rejection)
             rows.append(_row(name, num_rungs, config.rejection, times, expected))
     for window in config.windows:
-        say(f"DEO, W = {window}")
+        log(f"DEO, W = {window}")
         times = simulate(DeterministicEvenOdd(window), config.num_rungs, config.rejection)
         expected = expected_round_trip(config.num_rungs, config.rejection, window)
         rows.append(_row(f"DEO, W = {window}", config.num_rungs, config.rejection, times, expected))
     for rejection in config.rejections:
-        say(f"DEO and DEO*, r = {rejection}")
+        log(f"DEO and DEO*, r = {rejection}")
         for name, scheme, expected in _schemes(config.num_rungs, rejection)[2:]:
             rows.append(
                 _row(name, config.num_rungs, rejection, simulate(scheme, config.num_rungs, rejection), expected)

@@ -81,14 +81,14 @@ FULL = Config()
 QUICK = Config(num_runs=2, share=0.3)
 
 
-def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
+def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
     """All samplers on both surfaces."""
     rows: list[Row] = []
     figures = {}
     for surface in (_RUGGED, _GRIEWANK):
         runs = {}
         for name, sampler in _samplers(surface, config).items():
-            say(f"{surface.name}, {name}")
+            log(f"{surface.name}, {name}")
             runs[name] = _sample(surface, sampler, config, seed)
             rows += _rows(f"{surface.name}, {name}", runs[name], surface)
         figures[f"paths-{surface.name.lower()}"] = _draw(surface, runs)
@@ -152,7 +152,7 @@ def _draw(surface: Surface, runs: dict[str, Run]) -> Any:
     first, second = np.meshgrid(side, side, indexing="ij")
     heights = jax.vmap(jax.vmap(lambda x, y: surface.energy(jnp.stack([x, y]))))(first, second)
     for axis in axes:
-        axis.contourf(first, second, np.asarray(heights), levels=15, cmap="Greys")
+        axis.contourf(first, second, np.asarray(heights), levels=15, cmap="Grays")
         axis.set(xlim=(-surface.reach, surface.reach), ylim=(-surface.reach, surface.reach))
     axes[0].set_title(f"energy: {surface.name}")
     for axis, (name, found) in zip(axes[1:], runs.items(), strict=True):

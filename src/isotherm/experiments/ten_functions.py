@@ -89,20 +89,20 @@ FULL = Config()
 QUICK = Config(num_steps=5_000, num_runs=3, num_evaluations=20_000, functions=("Rastrigin", "Levy"))
 
 
-def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
-    """Four samplers, and two optimisers, on every function."""
+def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
+    """Four samplers, and two optimizers, on every function."""
     rows: list[Row] = []
     hits: dict[str, list[np.ndarray]] = {}
     functions = [function for function in ten_functions() if function.name in config.functions]
     for function in functions:
-        say(function.name)
+        log(function.name)
         hits[function.name] = []
         for number, method in enumerate(_METHODS):
             found = _hits(function, _sampler(method, function), config, seed)
             hits[function.name].append(found)
             rows += _rows(f"{function.name}, {method}", found, _THESIS[function.name][number])
     for function in functions:
-        say(f"{function.name}, minimize and dual_annealing")
+        log(f"{function.name}, minimize and dual_annealing")
         rows += _compare(function, config, seed)
     return Outcome(rows, {"hitting-times": _draw(hits)})
 

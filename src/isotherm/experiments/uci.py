@@ -77,7 +77,7 @@ FULL = Config()
 QUICK = Config(num_runs=2, data_dir=None, sets=("diabetes",), num_epochs=300, num_models=20, step_size=5e-7)
 
 
-def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
+def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
     """RMSE of every method on every set."""
     rows, errors = [], {}
     for name in config.sets:
@@ -86,7 +86,7 @@ def run(config: Config, seed: int, say: Callable[[str], None]) -> Outcome:
         samplers = _samplers(config, temperature, zeta)
         template: Any = None
         for method in config.methods:
-            say(f"{name}, {method}")
+            log(f"{name}, {method}")
             found = []
             for split in range(config.num_runs):
                 train, test = split_data(inputs, targets, config.test_share, seed + split)

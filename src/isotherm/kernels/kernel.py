@@ -61,7 +61,7 @@ class Kernel(Part):
         """The state after a move from `before` to `proposed` was rejected: the position is that of `before`.
 
         What else the state holds must leave the law of the kernel unchanged: a momentum turns round, as in Hamiltonian Monte Carlo
-        with partial refreshment, and what was learnt from the gradient stays learnt.
+        with partial refreshment, and what was learned from the gradient stays learned.
         """
         return proposed._replace(position=before.position)
 

@@ -65,13 +65,13 @@ class Stein(Kernel):
         return PositionState(jax.vmap(unravel)(moved))
 
     def _direction(self, particles: Array, gradients: Array, temperature: Array) -> Array:
-        centred = particles - jnp.mean(particles, axis=0)
-        norms = jnp.sum(centred**2, axis=1)
-        squared = jnp.maximum(norms[:, None] + norms[None] - 2.0 * centred @ centred.T, 0.0)
+        centered = particles - jnp.mean(particles, axis=0)
+        norms = jnp.sum(centered**2, axis=1)
+        squared = jnp.maximum(norms[:, None] + norms[None] - 2.0 * centered @ centered.T, 0.0)
         bandwidth = _median(squared) / jnp.log(len(particles) + 1.0) if self.bandwidth is None else self.bandwidth
         weight = jnp.exp(-squared / jnp.maximum(bandwidth, jnp.finfo(squared.dtype).tiny))
         # grad_{x_j} k(x_j, x_i) = 2 / h * (x_i - x_j) * k(x_j, x_i), summed over j.
-        repulsion = 2.0 / bandwidth * (centred * jnp.sum(weight, axis=1)[:, None] - weight @ centred)
+        repulsion = 2.0 / bandwidth * (centered * jnp.sum(weight, axis=1)[:, None] - weight @ centered)
         return (temperature * repulsion - weight @ gradients) / len(particles)
 
 

@@ -1,4 +1,4 @@
-"""Global minimisation: AWSGLD explores from many starts, and L-BFGS descends from the best of what it finds."""
+"""Global minimization: AWSGLD explores from many starts, and L-BFGS descends from the best of what it finds."""
 
 import functools
 from collections.abc import Callable

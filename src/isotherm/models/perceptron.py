@@ -20,7 +20,7 @@ class MLP(nnx.Module):
         dropout: the rate.
         rngs: of the weights.
 
-    Differs from the thesis: Nothing (one layer of 50 for its regressions, two of 100 for its bandits).
+    The thesis has one layer of 50 for its regressions, two of 100 for its bandits.
     """
 
     def __init__(

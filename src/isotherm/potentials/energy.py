@@ -58,7 +58,7 @@ def from_energy(energy: Callable[[Any], Array]) -> Potential:
 
 
 def from_log_density(log_density: Callable[[Any], Array]) -> Potential:
-    """A potential from a log density, normalised or not: energy(x) = -log_density(x).
+    """A potential from a log density, normalized or not: energy(x) = -log_density(x).
 
     Example:
         >>> potential = from_log_density(lambda x: -0.5 * (x ** 2).sum())

@@ -145,7 +145,7 @@ class LikelihoodPotential(Potential):
     def full_energy(self, position: Any, model_state: Any = None) -> Array:
         """The energy on all data, summed over pieces of the batch size, so that memory does not grow with N.
 
-        The last piece is filled up with the first examples, which count for nothing: a model that normalises over a batch sees
+        The last piece is filled up with the first examples, which count for nothing: a model that normalizes over a batch sees
         batches of examples alone. With augmentation, every example is seen once, in a version that depends on its piece alone. What
         batches estimate is the mean over all versions, from which this differs by the noise of one version per example; the
         difference is the same for all batches until the next full pass.

@@ -37,7 +37,7 @@ def squared_error(outputs: Array, targets: Array) -> Array:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Gaussian(Part):
-    """A Gaussian likelihood with known standard deviation `scale`, with its normalising constant."""
+    """A Gaussian likelihood with known standard deviation `scale`, with its normalizing constant."""
 
     scale: float = 1.0
 

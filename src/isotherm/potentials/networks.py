@@ -127,7 +127,7 @@ class NetworkOptions(TypedDict, total=False):
             partitions and corrections are about losses.
         dropout: "off" or "on" while sampling.
         compute_dtype: such as jnp.bfloat16, for mixed precision.
-        prepare: maps inputs as stored to what the network takes, such as `data.Normalise(mean, std)` for uint8 images.
+        prepare: maps inputs as stored to what the network takes, such as `data.Normalize(mean, std)` for uint8 images.
         augment: maps (key, (inputs, targets)) to the same, such as those of `isotherm.data.augment`.
         batching: "epochs", "independent" or "replacement".
         is_batch_shared: whether the chains of a run see the same batches.

@@ -5,13 +5,13 @@ from isotherm.predictive.classification import (
     Calibration,
     accuracy,
     brier,
-    brier_of_unknown,
+    brier_ood,
     calibration,
     ensemble_uncertainty,
     entropy,
     mutual_information,
     nll,
-    summarise,
+    summarize,
 )
 from isotherm.predictive.ensembles import Ensemble, joined, trained
 from isotherm.predictive.landscape import Landscape, plot_landscape, project
@@ -31,7 +31,7 @@ __all__ = [
     "accuracy",
     "auroc",
     "brier",
-    "brier_of_unknown",
+    "brier_ood",
     "calibration",
     "coverage",
     "crps",
@@ -56,6 +56,6 @@ __all__ = [
     "refresh_statistics",
     "rmse",
     "scaled",
-    "summarise",
+    "summarize",
     "trained",
 ]

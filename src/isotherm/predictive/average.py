@@ -12,7 +12,7 @@ from jax import Array, lax
 from isotherm.foundation.errors import check_choice, check_integer, check_real, refuse
 from isotherm.potentials.networks import NetworkPotential
 from isotherm.predictive.classification import entropy, mutual_information
-from isotherm.runs.estimates import normalised_weights
+from isotherm.runs.estimates import normalized_weights
 
 _NEGLIGIBLE = 1e-12
 
@@ -134,8 +134,8 @@ def outputs_of_draws(
 
 
 def each_draw(run: Draws) -> Iterator[tuple[Any, Any, float]]:
-    """Draws with their model states and normalised weights, one at a time; draws without weight are left out."""
-    weights = normalised_weights(np.asarray(run.log_weights))
+    """Draws with their model states and normalized weights, one at a time; draws without weight are left out."""
+    weights = normalized_weights(np.asarray(run.log_weights))
     for place in zip(*np.nonzero(weights > _NEGLIGIBLE), strict=True):
         here = tuple(int(number) for number in place)
         draw, state = jax.tree.map(lambda leaf: np.asarray(leaf[here]), (run.draws, run.model_state))  # noqa: B023

@@ -4,7 +4,7 @@ Throughout, `probabilities` has shape (examples, classes) and rows that sum to o
 are integers in [0, classes), one for each example; `weights` are non-negative weights w_i of the examples, of any
 sum, and equal if None. C is the number of classes.
 
-Differs from the thesis: its tables print sums for `nll` and a thousand times `brier_of_unknown`; the author's code
+Differs from the thesis: its tables print sums for `nll` and a thousand times `brier_ood`; the author's code
 averages logits for accuracy and likelihood, where `ensemble_uncertainty` averages probabilities; calibration errors
 and mutual information are additions.
 """
@@ -73,14 +73,14 @@ def brier(probabilities: ArrayLike, labels: ArrayLike, weights: ArrayLike | None
     return float(np.average(np.sum(misses**2, axis=1), weights=w))
 
 
-def brier_of_unknown(probabilities: ArrayLike, weights: ArrayLike | None = None) -> float:
+def brier_ood(probabilities: ArrayLike, weights: ArrayLike | None = None) -> float:
     """Brier score of examples of no known class: the weighted mean over examples of (1/C) sum_c p_ic^2.
 
     The target is the zero vector and, unlike in `brier`, the mean goes over classes too. Flat predictions give the
     least, 1/C^2, and certain ones the most, 1/C. The thesis' tables print a thousand times this.
 
     Example:
-        >>> brier_of_unknown([[0.5, 0.5], [0.0, 1.0]])
+        >>> brier_ood([[0.5, 0.5], [0.0, 1.0]])
         0.375
     """
     p = check_probabilities("probabilities", probabilities)
@@ -141,11 +141,11 @@ def calibration(
     return Calibration(edges, confidence, correct, mass, float(mass[is_used] @ gaps), float(gaps.max()))
 
 
-def summarise(probabilities: ArrayLike, labels: ArrayLike, weights: ArrayLike | None = None) -> dict[str, float]:
+def summarize(probabilities: ArrayLike, labels: ArrayLike, weights: ArrayLike | None = None) -> dict[str, float]:
     """Accuracy, mean negative log likelihood, Brier score and expected calibration error (15 bins) in one dictionary.
 
     Example:
-        >>> {name: round(value, 3) for name, value in summarise([[0.5, 0.5], [0.0, 1.0]], [0, 1]).items()}
+        >>> {name: round(value, 3) for name, value in summarize([[0.5, 0.5], [0.0, 1.0]], [0, 1]).items()}
         {'accuracy': 1.0, 'nll': 0.347, 'brier': 0.25, 'ece': 0.25}
     """
     return {

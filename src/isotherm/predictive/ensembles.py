@@ -9,7 +9,7 @@ import numpy as np
 from isotherm.foundation.errors import check_real, refuse
 from isotherm.potentials.networks import NetworkPotential
 from isotherm.predictive.average import Draws
-from isotherm.runs.estimates import normalised_weights
+from isotherm.runs.estimates import normalized_weights
 from isotherm.sampling import Sampler, per_chain, sample
 
 
@@ -69,7 +69,7 @@ def joined(*parts: tuple[Draws, float]) -> Ensemble:
         check_real("factor", factor, "Give what a draw of this part counts.", above=0.0)
         log_weights = np.asarray(ensemble.log_weights, np.float64)
         with np.errstate(divide="ignore"):
-            relative = np.log(normalised_weights(log_weights) * log_weights.size)
+            relative = np.log(normalized_weights(log_weights) * log_weights.size)
         weights.append(np.log(factor) + relative.reshape(-1))
         draws.append(jax.tree.map(_flat(log_weights.ndim), ensemble.draws))
         states.append(jax.tree.map(_flat(log_weights.ndim), ensemble.model_state))

@@ -73,10 +73,10 @@ def project(
     together = np.concatenate(flats)
     if len(together) < 3:
         refuse("paths", "at least three networks", len(together), "Keep more draws.")
-    centre = together.mean(axis=0)
-    _, values, directions = np.linalg.svd(together - centre, full_matrices=False)
+    center = together.mean(axis=0)
+    _, values, directions = np.linalg.svd(together - center, full_matrices=False)
     plane = directions[:2]
-    coordinates = [(flat - centre) @ plane.T for flat in flats]
+    coordinates = [(flat - center) @ plane.T for flat in flats]
     every = np.concatenate(coordinates)
     low, high = every.min(axis=0), every.max(axis=0)
     room = margin * np.maximum(high - low, 1e-12)
@@ -102,9 +102,9 @@ def plot_landscape(landscape: Landscape, axis: Any = None, *, title: str = "", l
     shown = np.log10(np.maximum(landscape.losses, floor))
     drawn = axis.contourf(landscape.xs, landscape.ys, shown, levels=levels, cmap="viridis")
     for number, path in enumerate(landscape.paths):
-        colour = ("tab:red", "tab:orange", "white", "tab:pink")[number % 4]
-        axis.plot(*path.T, color=colour, linewidth=0.9, alpha=0.9)
-        axis.plot(*path[0], "o", color=colour, markersize=5, markeredgecolor="black")
+        color = ("tab:red", "tab:orange", "white", "tab:pink")[number % 4]
+        axis.plot(*path.T, color=color, linewidth=0.9, alpha=0.9)
+        axis.plot(*path[0], "o", color=color, markersize=5, markeredgecolor="black")
     axis.set(title=title, xlabel="first direction", ylabel="second direction")
     axis.figure.colorbar(drawn, ax=axis, label="log10 loss")
     return axis.figure

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isotherm.foundation.errors import refuse
-from isotherm.foundation.optional import require
 from isotherm.predictive.classification import Calibration
 from isotherm.predictive.ood import entropy_cdf
+from isotherm.runs.canvas import canvas
 
 
 def plot_reliability(calibration: Calibration, axis: Any = None) -> Any:
@@ -27,7 +27,7 @@ def plot_reliability(calibration: Calibration, axis: Any = None) -> Any:
         >>> figure.axes[0].get_title()
         'ECE 40.0 %'
     """
-    figure, axis = _canvas(axis, (4.2, 4.8))
+    figure, (axis,) = canvas(axis, 1, (4.2, 4.8))
     edges, is_used = calibration.edges, calibration.mass > 0
     left, width = edges[:-1], np.diff(edges)
     style: dict[str, Any] = {"align": "edge", "edgecolor": "white", "linewidth": 0.6}
@@ -66,7 +66,7 @@ def plot_entropy_cdfs(
     curves = {name: entropy_cdf(each, weights=weights.get(name)) for name, each in values.items()}
     start = min(0.0, *(grid[0] for grid, _ in curves.values()))
     end = max(grid[-1] for grid, _ in curves.values())
-    figure, axis = _canvas(axis, (6.4, 3.6))
+    figure, (axis,) = canvas(axis, 1, (6.4, 3.6))
     for name, (grid, cdf) in curves.items():
         # Every curve spans the whole axis, so that none seems to stop early.
         axis.step(np.concatenate([[start], grid, [end]]), np.concatenate([[0.0], cdf, [1.0]]), where="post", label=name)
@@ -74,10 +74,3 @@ def plot_entropy_cdfs(
     # Outside, because a curve may pass through any corner.
     axis.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False)
     return figure
-
-
-def _canvas(axis: Any, size: tuple[float, float]) -> tuple[Any, Any]:
-    if axis is not None:
-        return axis.figure, axis
-    figure = require("matplotlib.figure", "plots").Figure(figsize=size, layout="constrained")
-    return figure, figure.subplots()

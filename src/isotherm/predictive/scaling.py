@@ -11,7 +11,7 @@ LOWEST, HIGHEST = 1e-3, 1e3
 
 
 def fit_temperature(logits: ArrayLike, labels: ArrayLike, weights: ArrayLike | None = None) -> float:
-    """The temperature T that minimises the negative log likelihood of softmax(logits / T).
+    """The temperature T that minimizes the negative log likelihood of softmax(logits / T).
 
     The likelihood is concave in b = 1/T, so that T is where its slope in b,
 
@@ -71,8 +71,6 @@ def scaled(logits: ArrayLike, temperature: float) -> np.ndarray:
     Example:
         >>> scaled([[np.log(9.0), 0.0]], 2.0)
         array([[0.75, 0.25]])
-
-    Differs from the thesis: Nothing.
     """
     temperature = check_real("temperature", temperature, "Take it from `fit_temperature`.", above=0.0)
     return scipy.special.softmax(_checked(logits) / temperature, axis=-1)

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from isotherm.foundation.optional import require
-from isotherm.runs.estimates import normalised_weights, systematic_indices
+from isotherm.runs.estimates import normalized_weights, systematic_indices
 from isotherm.runs.pytree_json import named_leaves
 from isotherm.runs.run import Run
 
@@ -30,7 +30,7 @@ def to_arviz(run: Run, weighted: bool = False) -> Any:
         stats = {"energy": _chains(energies), "log_weight": _chains(log_weights)}
     else:
         chosen = [
-            systematic_indices(normalised_weights(weights).reshape(-1), weights.size, seed=number)
+            systematic_indices(normalized_weights(weights).reshape(-1), weights.size, seed=number)
             for number, weights in enumerate(log_weights)
         ]
         draws, energies = jax.tree.map(lambda leaf: _choose(leaf, chosen), (draws, energies))

@@ -1,4 +1,4 @@
-"""Estimates in the energy: its law, the density of states, normalising constants, and other temperatures."""
+"""Estimates in the energy: its law, the density of states, normalizing constants, and other temperatures."""
 
 import warnings
 from typing import NamedTuple
@@ -7,7 +7,7 @@ import numpy as np
 import scipy
 
 from isotherm.foundation.errors import check_integer, check_real
-from isotherm.runs.estimates import Estimate, effective_sample_size, normalised_weights, sum_stretches
+from isotherm.runs.estimates import Estimate, effective_sample_size, normalized_weights, sum_stretches
 from isotherm.runs.standard_errors import HEAVIEST_TAIL, errors_of, tail_shape, why_unknown
 
 # Squares of its exponential are finite.
@@ -29,7 +29,7 @@ class Histogram(NamedTuple):
 def energy_histogram(energies: np.ndarray, log_weights: np.ndarray, num_cells: int) -> Histogram:
     """The weighted probability of cells of equal width."""
     check_integer("num_cells", num_cells, 1, "Give a number of cells.")
-    weights = normalised_weights(log_weights)
+    weights = normalized_weights(log_weights)
     is_used = weights > 0
     values, edges = np.histogram(energies[is_used], num_cells, weights=weights[is_used])
     return Histogram(edges, values)
@@ -70,7 +70,7 @@ def log_z_ratio(
     ratio = float(np.asarray(scipy.special.logsumexp(tilted))) - float(np.asarray(scipy.special.logsumexp(weights)))
     # Relative to their own mean, and in double precision: tilts may span hundreds of nats.
     relative = np.exp(np.minimum(tilt - ratio, _LARGEST_EXPONENT))
-    stretches = sum_stretches(lambda piece: piece[:, None], relative, normalised_weights(weights))
+    stretches = sum_stretches(lambda piece: piece[:, None], relative, normalized_weights(weights))
     errors = errors_of(stretches, weights)
     effective, number = effective_sample_size(tilted), int(np.isfinite(weights).sum())
     notes = list(why_unknown(errors))

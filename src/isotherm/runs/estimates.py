@@ -1,4 +1,4 @@
-"""Estimates from weighted draws. Every one honours the weights, and none needs all draws in memory at once."""
+"""Estimates from weighted draws. Every one honors the weights, and none needs all draws in memory at once."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ from isotherm.runs.standard_errors import (
 _PIECE_BYTES = 64 << 20
 
 
-def normalised_weights(log_weights: np.ndarray) -> np.ndarray:
+def normalized_weights(log_weights: np.ndarray) -> np.ndarray:
     """Weights over all draws of all chains that sum to one."""
     flat = np.asarray(log_weights, np.float64)
     highest = flat.max()
@@ -32,7 +32,7 @@ def normalised_weights(log_weights: np.ndarray) -> np.ndarray:
 
 def effective_sample_size(log_weights: np.ndarray) -> float:
     """Kish's effective number of draws, from the weights alone: 1 / sum of squared weights. Knows nothing of autocorrelation."""
-    return float(1.0 / np.sum(normalised_weights(log_weights) ** 2))
+    return float(1.0 / np.sum(normalized_weights(log_weights) ** 2))
 
 
 def pieces(
@@ -56,7 +56,7 @@ def pieces(
 
 def expectation(function: Callable[[Any], Any], draws: Any, log_weights: np.ndarray) -> Any:
     """The weighted mean of `function` over draws."""
-    weights = normalised_weights(log_weights)
+    weights = normalized_weights(log_weights)
     each = jax.jit(jax.vmap(function))
     total: Any = None
     for piece, mass in pieces(draws, weights):
@@ -107,7 +107,7 @@ def estimate(function: Callable[[Any], Any], draws: Any, log_weights: np.ndarray
         leaves = [np.asarray(leaf, np.float64).reshape(len(leaf), -1) for leaf in jax.tree.leaves(values)]
         return np.concatenate(leaves, axis=1)
 
-    stretches = sum_stretches(rows, draws, normalised_weights(log_weights))
+    stretches = sum_stretches(rows, draws, normalized_weights(log_weights))
     errors = errors_of(stretches, log_weights)
     structure = jax.tree.structure(shapes)
     ends = np.cumsum([leaf.size for leaf in jax.tree.leaves(shapes)])[:-1]
@@ -154,7 +154,7 @@ def systematic_indices(weights: np.ndarray, num: int, seed: int) -> np.ndarray:
 
 def resample(draws: Any, log_weights: np.ndarray, num: int, seed: int) -> Any:
     """`num` draws of equal weight, by systematic resampling over all draws of all chains."""
-    weights = normalised_weights(log_weights)
+    weights = normalized_weights(log_weights)
     chosen = systematic_indices(weights.reshape(-1), num, seed)
     places = np.unravel_index(chosen, weights.shape)
     return jax.tree.map(lambda leaf: np.asarray(leaf)[places], draws)
@@ -164,7 +164,7 @@ def mode_masses(modes: Any, draws: Any, log_weights: np.ndarray, num_modes: int 
     """Weight of the draws that belong to each mode.
 
     Args:
-        modes: centres, shape (num_modes, *position shape): a draw belongs to the nearest one; or a function that maps a
+        modes: centers, shape (num_modes, *position shape): a draw belongs to the nearest one; or a function that maps a
             position to the number of its mode.
         draws: axes (chain, draw, ...), or (run, chain, draw, ...).
         log_weights: the same axes up to the draws.
@@ -174,15 +174,15 @@ def mode_masses(modes: Any, draws: Any, log_weights: np.ndarray, num_modes: int 
         count = check_integer("num_modes", num_modes, 1, "Say how many modes the function names.")
         label = jax.jit(jax.vmap(modes))
     else:
-        centres = np.asarray(modes)
-        count = len(centres)
+        centers = np.asarray(modes)
+        count = len(centers)
 
         def label(positions):
-            squares = ((positions - centre) ** 2 for centre in centres)
+            squares = ((positions - center) ** 2 for center in centers)
             return np.argmin([square.reshape(len(positions), -1).sum(axis=1) for square in squares], axis=0)
 
     masses = np.zeros(count)
-    for piece, mass in pieces(draws, normalised_weights(log_weights)):
+    for piece, mass in pieces(draws, normalized_weights(log_weights)):
         is_used = mass > 0
         labels = np.asarray(label(jax.tree.map(lambda leaf: leaf[is_used], piece)), int)  # noqa: B023
         masses += np.bincount(labels, mass[is_used], minlength=count)[:count]

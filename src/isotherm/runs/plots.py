@@ -5,8 +5,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from isotherm.foundation.optional import require
-from isotherm.runs.estimates import normalised_weights
+from isotherm.runs.canvas import canvas
+from isotherm.runs.estimates import normalized_weights
 from isotherm.runs.run import Run
 
 _MOST_POINTS = 2_000
@@ -16,7 +16,7 @@ def plot_trace(run: Run, coordinates: tuple[int, ...] = (0, 1), axes: Any = None
     """The first coordinates of every chain against the iteration. Returns Matplotlib's figure."""
     flat = _flat_coordinates(run)
     coordinates = tuple(c for c in coordinates if c < flat.shape[-1])
-    figure, axes = _canvas(axes, len(coordinates), (8, 2.2 * len(coordinates)))
+    figure, axes = canvas(axes, len(coordinates), (8, 2.2 * len(coordinates)))
     stride = -(-run.num_draws // _MOST_POINTS)
     for axis, coordinate in zip(axes, coordinates, strict=True):
         for chain in flat[..., ::stride, coordinate].reshape(-1, len(run.iterations[::stride])):
@@ -31,9 +31,9 @@ def plot_density(
 ) -> Any:
     """The weighted density of one coordinate, or of two. Returns Matplotlib's figure."""
     flat = _flat_coordinates(run)
-    weights = normalised_weights(np.asarray(run.log_weights)).reshape(-1)
+    weights = normalized_weights(np.asarray(run.log_weights)).reshape(-1)
     chosen = [flat[..., c].reshape(-1) for c in coordinates if c < flat.shape[-1]]
-    figure, (axis,) = _canvas(axes, 1, (4.4, 4))
+    figure, (axis,) = canvas(axes, 1, (4.4, 4))
     # Draws of diverged chains may be NaN, which histograms refuse; their weight is zero.
     is_used = weights > 0
     if len(chosen) == 1:
@@ -52,14 +52,14 @@ def plot_density(
 
 def plot_energy(run: Run, bins: int = 60, axes: Any = None) -> Any:
     """Energies of the draws against the iteration, and their weighted distribution. Returns Matplotlib's figure."""
-    figure, axes = _canvas(axes, 2, (8, 4.4))
+    figure, axes = canvas(axes, 2, (8, 4.4))
     energies = np.asarray(run.energies, np.float64)
     stride = -(-run.num_draws // _MOST_POINTS)
     for chain in energies[..., ::stride].reshape(-1, len(run.iterations[::stride])):
         axes[0].plot(run.iterations[::stride], chain, lw=0.6, alpha=0.8)
     axes[0].set_xlabel("iteration")
     axes[0].set_ylabel("energy")
-    weights = normalised_weights(np.asarray(run.log_weights)).reshape(-1)
+    weights = normalized_weights(np.asarray(run.log_weights)).reshape(-1)
     is_used = weights > 0
     axes[1].hist(energies.reshape(-1)[is_used], bins=bins, weights=weights[is_used], color="C0")
     axes[1].set_xlabel("energy")
@@ -72,11 +72,3 @@ def _flat_coordinates(run: Run) -> np.ndarray:
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(run.draws)]
     lead = run.log_weights.ndim
     return np.concatenate([leaf.reshape(*leaf.shape[:lead], -1) for leaf in leaves], axis=-1)
-
-
-def _canvas(axes: Any, count: int, size: tuple[float, float]) -> tuple[Any, Any]:
-    if axes is not None:
-        axes = np.atleast_1d(axes)
-        return axes[0].figure, axes
-    figure = require("matplotlib.figure", "plots").Figure(figsize=size, layout="constrained")
-    return figure, figure.subplots(count, 1, squeeze=False)[:, 0]

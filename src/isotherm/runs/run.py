@@ -143,7 +143,7 @@ class Run:
         return estimates.resample(self.draws, np.asarray(self.log_weights), num, seed)
 
     def mode_masses(self, modes: Any, num_modes: int | None = None) -> np.ndarray:
-        """The weight in each mode; `modes` are centres, or a function from a position to the number of its mode."""
+        """The weight in each mode; `modes` are centers, or a function from a position to the number of its mode."""
         return estimates.mode_masses(modes, self.draws, np.asarray(self.log_weights), num_modes)
 
     def energy_histogram(self, num_cells: int = 50) -> by_energy.Histogram:
@@ -191,9 +191,9 @@ class Run:
 
     def summary(self) -> Any:
         """Means, spreads and diagnostics per coordinate, with warnings in words; print it."""
-        from isotherm.runs.summary import summarise
+        from isotherm.runs.summary import summarize
 
-        return summarise(self)
+        return summarize(self)
 
     def to_arviz(self, weighted: bool = False) -> Any:
         """ArviZ's DataTree: draws of equal weight, or, with `weighted`, raw draws with their log weights beside."""

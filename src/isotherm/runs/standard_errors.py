@@ -1,8 +1,8 @@
 """Standard errors of weighted means, from sums over stretches of the chains; and when there is none to be had.
 
 The mean is m = sum w f / sum w. Its error is that of the sum of z = w (f - m) / sum w, to first order. Every chain is cut into
-stretches, at least 128 in all, whose sums of z are merged in pairs until neighbours are no longer correlated: from then on
-stretches count as independent, and m has the variance B / (B - 1) sum_b z_b^2 (1 + 2 r), with r the correlation of neighbours that
+stretches, at least 128 in all, whose sums of z are merged in pairs until neighbors are no longer correlated: from then on
+stretches count as independent, and m has the variance B / (B - 1) sum_b z_b^2 (1 + 2 r), with r the correlation of neighbors that
 is left. Correlations are taken around the mean of all chains, so that chains which stay apart are seen to be correlated with
 themselves, and end as one stretch each.
 """
@@ -13,7 +13,7 @@ import numpy as np
 import scipy
 
 MOST_STRETCHES = 128
-# Neighbours with a correlation above this are merged. Larger values give errors that are too small for slow chains.
+# Neighbors with a correlation above this are merged. Larger values give errors that are too small for slow chains.
 _MOST_CORRELATION = 0.15
 # With fewer chains than this, chain by chain, an interval holds only if every chain has seen the law several times.
 _MANY_CHAINS = 8
@@ -148,7 +148,7 @@ def _r_hat(stretches: Stretches) -> np.ndarray:
 
 
 def tail_shape(log_weights: np.ndarray) -> float:
-    """The shape k of a generalised Pareto tail of the weights; above 0.5 they have no variance. Minus infinity for bounded ones.
+    """The shape k of a generalized Pareto tail of the weights; above 0.5 they have no variance. Minus infinity for bounded ones.
 
     Reference:
         Zhang and Stephens 2009, equations (4) to (8); the use for weights is Vehtari et al. 2024, "Pareto smoothed importance

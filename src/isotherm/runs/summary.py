@@ -30,7 +30,7 @@ class Coordinate(NamedTuple):
 class Summary:
     """Rows of coordinates, and notes.
 
-    All honour the weights of draws; errors, effective draws and R-hat are those of `Run.estimate`. An error that is unknown is NaN,
+    All honor the weights of draws; errors, effective draws and R-hat are those of `Run.estimate`. An error that is unknown is NaN,
     and a note says why.
     """
 
@@ -44,7 +44,7 @@ class Summary:
         return "\n".join([*lines, *(f"- {note}" for note in self.notes)])
 
 
-def summarise(run: Run) -> Summary:
+def summarize(run: Run) -> Summary:
     """Weighted means, their errors and standard deviations of the first coordinates, and what to worry about."""
     shapes = {name: leaf.shape[run.log_weights.ndim :] for name, leaf in named_leaves(run.draws).items()}
     places = [

@@ -30,7 +30,7 @@ class ContourOptions(TypedDict, total=False):
         slopes: "backward" or "forward"; "backward".
         bounds: of the multiplier, or None; (-5, 5).
         initial_theta: "uniform", "decreasing", "flat", "pilot", or a value for every bin; "uniform".
-        warm_up: iterations of the plain sampler before theta is learnt; 0.
+        warm_up: iterations of the plain sampler before theta is learned; 0.
         weight_rule: `RegularizedWeights` for a zeta so large that the exact weights degenerate; None.
         perturbation: added to f of the field "theta^zeta", so that theta moves at a large zeta too; 0.
         estimator: of energies and gradients; the plain one.
@@ -90,7 +90,7 @@ def ksgld(
     bounds: tuple[float, float] | None = (-5.0, 5.0),
     box: Box = None,
 ) -> Sampler:
-    """CSGLD with known weights of the bins, which are not learnt.
+    """CSGLD with known weights of the bins, which are not learned.
 
     Promises that weighted draws follow exp(-U / T), up to O(step size times multiplier); biased by energy noise.
     """

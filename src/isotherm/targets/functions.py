@@ -14,14 +14,14 @@ from isotherm.potentials.potential import Potential
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TestFunction:
-    """A function to minimise; its minimum is 0.
+    """A function to minimize; its minimum is 0.
 
     Attributes:
         name: as tables call it.
         function: of a position of shape (dimension,).
         dimension: of the position.
         domain: (low, high) of every coordinate, where searches start.
-        minimiser: where it is 0.
+        minimizer: where it is 0.
     """
 
     __test__ = False  # Not a test, whatever pytest thinks of its name.
@@ -30,7 +30,7 @@ class TestFunction:
     function: Callable[[Any], Array]
     dimension: int
     domain: tuple[float, float]
-    minimiser: Any
+    minimizer: Any
 
     @property
     def potential(self) -> Potential:
@@ -102,7 +102,7 @@ def ackley(x: Array) -> Array:
 
 
 def ten_functions() -> tuple[TestFunction, ...]:
-    """The functions of the thesis' study of minimisation, in its order."""
+    """The functions of the thesis' study of minimization, in its order."""
     ones = jnp.ones(30)
     steps = jnp.array([2.0 ** -((2.0**i - 2.0) / 2.0**i) for i in range(1, 26)])
     return (

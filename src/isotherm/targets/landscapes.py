@@ -44,19 +44,19 @@ def rugged_energy(position: Any) -> Array:
 @functools.cache
 def modes25() -> Target:
     """25 modes in the box [-2.5, 2.5]^2, one in every unit cell. Chains start uniformly in [-1, 1]^2."""
-    centres = np.array(list(itertools.product(range(-2, 3), repeat=2)), float)
-    return _plane("modes25", modes25_energy, centres)
+    centers = np.array(list(itertools.product(range(-2, 3), repeat=2)), float)
+    return _plane("modes25", modes25_energy, centers)
 
 
 @functools.cache
 def modes9() -> Target:
     """9 modes in the box [-2.5, 2.5]^2. Chains start uniformly in [-1, 1]^2."""
     period = 2 / 1.2
-    centres = period * np.array(list(itertools.product(range(-1, 2), repeat=2)), float)
-    return _plane("modes9", modes9_energy, centres)
+    centers = period * np.array(list(itertools.product(range(-1, 2), repeat=2)), float)
+    return _plane("modes9", modes9_energy, centers)
 
 
-def _plane(name: str, energy: Any, centres: np.ndarray) -> Target:
+def _plane(name: str, energy: Any, centers: np.ndarray) -> Target:
     box = (-2.5, 2.5)
     init = lambda key: jax.random.uniform(key, (2,), minval=-1.0, maxval=1.0)  # noqa: E731
-    return Target(name, EnergyPotential(energy), energy, init, 2, box, box, centres)
+    return Target(name, EnergyPotential(energy), energy, init, 2, box, box, centers)

@@ -30,10 +30,10 @@ def mixture_posterior(
     batching: str = "epochs",
     is_batch_shared: bool = True,
 ) -> Target:
-    """Data of a mixture with centres b and 20 - b, and the posterior of b under a flat prior: modes at b and 20 - b."""
+    """Data of a mixture with centers b and 20 - b, and the posterior of b under a flat prior: modes at b and 20 - b."""
     rng = np.random.default_rng(seed)
-    centres = np.where(rng.random(num_data) < 0.5, truth, _MIRROR - truth)
-    data = (centres + _DEVIATION * rng.standard_normal(num_data)).astype(np.float32)
+    centers = np.where(rng.random(num_data) < 0.5, truth, _MIRROR - truth)
+    data = (centers + _DEVIATION * rng.standard_normal(num_data)).astype(np.float32)
     potential = LikelihoodPotential(mixture_log_likelihood, None, data, batch_size, batching, is_batch_shared)
     init = lambda key: jax.random.uniform(key, (1,), minval=truth, maxval=_MIRROR - truth)  # noqa: E731
     span = (min(truth, _MIRROR - truth) - 5.0, max(truth, _MIRROR - truth) + 5.0)

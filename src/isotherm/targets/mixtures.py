@@ -15,7 +15,7 @@ from isotherm.targets.target import Target
 
 @dataclasses.dataclass(frozen=True)
 class MixtureEnergy:
-    """U(x) = -log of a mixture of normal densities, normalised, for x of shape (1,)."""
+    """U(x) = -log of a mixture of normal densities, normalized, for x of shape (1,)."""
 
     weights: tuple[float, ...]
     means: tuple[float, ...]

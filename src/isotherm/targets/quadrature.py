@@ -19,15 +19,15 @@ class Grid(NamedTuple):
         values = np.asarray(jax.vmap(function)(jnp.asarray(self.points)), np.float64)
         return np.tensordot(self.probabilities, values, 1)
 
-    def mode_masses(self, centres: np.ndarray) -> np.ndarray:
-        """The probability of the points nearest to each centre."""
+    def mode_masses(self, centers: np.ndarray) -> np.ndarray:
+        """The probability of the points nearest to each center."""
         nearest = np.full(len(self.points), -1)
         closest = np.full(len(self.points), np.inf)
-        for number, centre in enumerate(centres):
-            distance = np.sum((self.points - centre) ** 2, axis=1)
+        for number, center in enumerate(centers):
+            distance = np.sum((self.points - center) ** 2, axis=1)
             nearest = np.where(distance < closest, number, nearest)
             closest = np.minimum(distance, closest)
-        return np.bincount(nearest, self.probabilities, minlength=len(centres))
+        return np.bincount(nearest, self.probabilities, minlength=len(centers))
 
 
 def integrate(

@@ -23,7 +23,7 @@ class Target:
         dimension: of a position.
         box: (low, high) of the cube to which the density is restricted; None for all of space.
         span: (low, high) of the cube that quadrature covers.
-        modes: centres of the modes, shape (num_modes, dimension).
+        modes: centers of the modes, shape (num_modes, dimension).
     """
 
     name: str
@@ -42,7 +42,7 @@ class Target:
 
     @functools.cached_property
     def mode_masses(self) -> np.ndarray:
-        """True probabilities of the modes: of the points nearest to each centre."""
+        """True probabilities of the modes: of the points nearest to each center."""
         return self.truth.mode_masses(self.modes)
 
     def total_variation(self, masses: np.ndarray) -> float:

@@ -17,7 +17,7 @@ _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 
 def find(name: str) -> DataSet:
     """The data set of that name."""
-    return CATALOGUE[check_choice("name", name, tuple(CATALOGUE))]
+    return CATALOG[check_choice("name", name, tuple(CATALOG))]
 
 
 def _cifar10() -> DataSet:
@@ -35,7 +35,7 @@ def _cifar10() -> DataSet:
         tuple(File(name, reader) for name, reader in binary),
         (File("cifar10.npz", ImageArchive((Images("train", 50_000, (32, 32, 3), 10), test))),),
     )
-    return DataSet("cifar10", "60,000 colour images of 10 classes", "none stated; cite Krizhevsky 2009", layouts)
+    return DataSet("cifar10", "60,000 color images of 10 classes", "none stated; cite Krizhevsky 2009", layouts)
 
 
 def _cifar100() -> DataSet:
@@ -51,7 +51,7 @@ def _cifar100() -> DataSet:
         tuple(File(name, reader) for name, reader in binary),
         (File("cifar100.npz", ImageArchive(splits)),),
     )
-    return DataSet("cifar100", "60,000 colour images of 100 classes", "none stated; cite Krizhevsky 2009", layouts)
+    return DataSet("cifar100", "60,000 color images of 100 classes", "none stated; cite Krizhevsky 2009", layouts)
 
 
 def _svhn() -> DataSet:
@@ -60,14 +60,14 @@ def _svhn() -> DataSet:
     train_file = _download(f"{_STANFORD}/train_32x32.mat", Svhn(train), 182_040_794, train_md5)
     test_file = _download(f"{_STANFORD}/test_32x32.mat", Svhn(test), 64_275_384, test_md5)
     archive = File("svhn.npz", ImageArchive((train, test), optional=("train",)))
-    description = "99,289 colour images of digits on houses"
+    description = "99,289 color images of digits on houses"
     return DataSet(
         "svhn", description, "for non-commercial use only", ((train_file, test_file), (test_file,), (archive,))
     )
 
 
 def _mnist_like(
-    name: str, description: str, licence: str, base: str, folder: str, facts: tuple[tuple[int, str], ...]
+    name: str, description: str, terms: str, base: str, folder: str, facts: tuple[tuple[int, str], ...]
 ) -> DataSet:
     train, test = Images("train", 60_000, (28, 28, 1), 10), Images("test", 10_000, (28, 28, 1), 10)
     kinds = (
@@ -84,7 +84,7 @@ def _mnist_like(
         tuple(File(f"{folder}{stem}", reader) for stem, reader in kinds),
         (File(f"{name}.npz", ImageArchive((train, test))),),
     )
-    return DataSet(name, description, licence, layouts)
+    return DataSet(name, description, terms, layouts)
 
 
 def _table(name: str, description: str, file: File, table: Table, *others: str) -> DataSet:
@@ -142,7 +142,7 @@ _WINE = File(
 )
 _MUSHROOM = File("agaricus-lepiota.data", contents.MUSHROOM, f"{_UCI}/mushroom/agaricus-lepiota.data")
 
-CATALOGUE = {
+CATALOG = {
     dataset.name: dataset
     for dataset in (
         _cifar10(),

@@ -1,4 +1,4 @@
-"""Global minimisation: known minima, stops, regions without values, and refusals."""
+"""Global minimization: known minima, stops, regions without values, and refusals."""
 
 import jax
 import jax.numpy as jnp
@@ -11,8 +11,8 @@ from isotherm.targets.functions import rastrigin
 
 
 @pytest.mark.parametrize("function", ten_functions(), ids=lambda function: function.name)
-def test_the_ten_functions_are_zero_at_their_minimisers_and_nowhere_below(function):
-    assert abs(float(function.function(function.minimiser))) < 2e-5
+def test_the_ten_functions_are_zero_at_their_minimizers_and_nowhere_below(function):
+    assert abs(float(function.function(function.minimizer))) < 2e-5
     low, high = function.domain
     points = jax.random.uniform(jax.random.key(0), (1_000, function.dimension), minval=low, maxval=high)
     assert float(jnp.min(jax.vmap(function.function)(points))) > 0

@@ -1,4 +1,4 @@
-"""The catalogue, the choice of files, and the real files where they are at hand."""
+"""The catalog, the choice of files, and the real files where they are at hand."""
 
 import os
 import pathlib
@@ -8,26 +8,26 @@ import urllib.parse
 import numpy as np
 import pytest
 
-from isotherm.data import CATALOGUE, DataSet, File, load
+from isotherm.data import CATALOG, DataSet, File, load
 from isotherm.data.images import Images
 from isotherm.data.npz import ImageArchive
 from tests.data import make
 
 REAL = os.environ.get("ISOTHERM_DATA")
-FILES = [file for dataset in CATALOGUE.values() for layout in dataset.layouts for file in layout]
+FILES = [file for dataset in CATALOG.values() for layout in dataset.layouts for file in layout]
 
 
 def test_entries_are_well_formed():
-    assert list(CATALOGUE) == [dataset.name for dataset in CATALOGUE.values()]
+    assert list(CATALOG) == [dataset.name for dataset in CATALOG.values()]
     for file in FILES:
         assert re.fullmatch(r"[0-9a-f]{32}|", file.md5)
         assert re.fullmatch(r"[0-9a-f]{64}|", file.sha256)
         assert file.expected
         assert not pathlib.PurePosixPath(file.name).is_absolute()
         assert ".." not in file.name
-    for dataset in CATALOGUE.values():
+    for dataset in CATALOG.values():
         assert "\n" not in dataset.description
-        assert dataset.licence
+        assert dataset.license
         for file in dataset.files:
             parts = urllib.parse.urlsplit(file.url)
             assert parts.scheme in ("http", "https")
@@ -35,7 +35,7 @@ def test_entries_are_well_formed():
 
 
 def test_no_two_data_sets_share_a_file():
-    names = [{file.name for layout in dataset.layouts for file in layout} for dataset in CATALOGUE.values()]
+    names = [{file.name for layout in dataset.layouts for file in layout} for dataset in CATALOG.values()]
     assert sum(map(len, names)) == len(set().union(*names))
 
 
@@ -64,7 +64,7 @@ def test_unknown_names_and_missing_files_are_refused(tmp_path):
 
 def test_complete_files_go_before_incomplete_ones_and_originals_before_archives(tmp_path):
     dataset, arrays = make.mnist(tmp_path)
-    splits = (make.GREY["train"], Images("test", 3, (5, 4, 1), 10))
+    splits = (make.GRAY["train"], Images("test", 3, (5, 4, 1), 10))
     both = DataSet("tiny", "Tiny", "none", (*dataset.layouts, (File("tiny.npz", ImageArchive(splits)),)))
     make.npz(tmp_path / "tiny.npz", arrays | {"test_labels": np.array([5, 5, 5])})
     np.testing.assert_array_equal(load(both, tmp_path)["test_labels"], arrays["test_labels"])
@@ -73,10 +73,10 @@ def test_complete_files_go_before_incomplete_ones_and_originals_before_archives(
 
 
 @pytest.mark.skipif(REAL is None, reason="ISOTHERM_DATA names no folder of real files")
-@pytest.mark.parametrize("name", CATALOGUE)
+@pytest.mark.parametrize("name", CATALOG)
 def test_real_files_are_read(name):
     folder = pathlib.Path(REAL or "")
-    if not any(all((folder / file.name).is_file() for file in files) for files in CATALOGUE[name].layouts):
+    if not any(all((folder / file.name).is_file() for file in files) for files in CATALOG[name].layouts):
         pytest.skip(f"no {name} there")
     arrays = load(name, folder)
     if name == "mushroom":

@@ -1,0 +1,82 @@
+"""Programs kept on disk: found again, never over a user's own cache, and of no influence on results."""
+
+import os
+import subprocess
+import sys
+
+import jax
+import pytest
+
+import isotherm as iso
+from isotherm.foundation.compilation_cache import use_compilation_cache
+
+WHERE = "import isotherm as iso; print(iso.use_compilation_cache(), 'none', 0)"
+CHILD = """
+import hashlib, sys
+import jax, jax.numpy as jnp, numpy as np
+import isotherm as iso
+from jax._src import monitoring
+compiled = []
+monitoring.register_event_listener(lambda event, **_: compiled.append(event) if event.endswith("cache_misses") else None)
+print(iso.use_compilation_cache())
+potential = lambda x: jnp.sum(x**2) / 2 + jnp.sum(jnp.cos(3 * x))
+run = iso.sample(potential, iso.icsgld(0.01, partition=(0.0, 8.0, 50)), num_steps=300, num_chains=2, init=jnp.zeros(2),
+                 progress=False)
+print(hashlib.sha256(np.asarray(run.draws).tobytes() + np.asarray(run.log_weights).tobytes()).hexdigest())
+print(len(compiled))
+"""
+
+
+def child(home, script=CHILD, **changes):
+    environment = {name: value for name, value in os.environ.items() if "CACHE" not in name}
+    environment |= {"XDG_CACHE_HOME": str(home), **changes}
+    found = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=300, check=True
+    )
+    assert "cache" not in found.stderr.lower()
+    where, digest, compiled = found.stdout.split()
+    return where, digest, int(compiled)
+
+
+def test_a_second_process_finds_the_programs_and_the_same_bytes(tmp_path):
+    where, empty, compiled = child(tmp_path)
+    assert where.startswith(str(tmp_path / "isotherm" / "jaxlib-"))
+    entries = sorted((tmp_path / "isotherm").rglob("*-cache"))
+    assert len(entries) == compiled > 0
+    assert child(tmp_path) == (where, empty, 0)
+    # Entries that are damaged are compiled anew, without a word.
+    for entry in entries:
+        entry.write_bytes(entry.read_bytes()[: entry.stat().st_size // 2])
+    _, damaged, _ = child(tmp_path)
+    assert damaged == empty
+    # A cache that the user has configured stays the one in use, and so does the wish for none.
+    own = tmp_path / "own"
+    assert child(tmp_path / "other", WHERE, JAX_COMPILATION_CACHE_DIR=str(own))[0] == str(own)
+    assert child(tmp_path / "other", WHERE, JAX_ENABLE_COMPILATION_CACHE="false")[0] == "None"
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.fixture
+def no_cache():
+    before = jax.config.jax_compilation_cache_dir
+    jax.config.update("jax_compilation_cache_dir", None)
+    yield
+    jax.config.update("jax_compilation_cache_dir", before)
+
+
+def test_the_entries_used_longest_ago_go_first(tmp_path, no_cache):
+    path = use_compilation_cache(tmp_path)
+    for age, name in enumerate(("new", "middle", "old")):
+        (path / name).write_bytes(b"x" * 100)
+        os.utime(path / name, (1e9 - age, 1e9 - age))
+    jax.config.update("jax_compilation_cache_dir", None)
+    assert use_compilation_cache(tmp_path, max_bytes=250) == path
+    assert sorted(entry.name for entry in path.iterdir()) == ["middle", "new"]
+
+
+def test_where_nothing_can_be_written_there_is_no_cache(tmp_path, no_cache):
+    (tmp_path / "file").write_text("")
+    assert use_compilation_cache(tmp_path / "file") is None
+    assert jax.config.jax_compilation_cache_dir is None
+    with pytest.raises(ValueError, match="max_bytes"):
+        iso.use_compilation_cache(tmp_path, max_bytes=-1)
