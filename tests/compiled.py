@@ -27,5 +27,5 @@ def text_of(run: PreparedRun) -> str:
     program = run.program
     carry, records = run.init()
     block = program.block(np.zeros(0, int), -np.inf, 0, 0)
-    arguments = (program, run.seeds, None, carry, records, block)
+    arguments = (program, run.keys, None, carry, records, block)
     return jax.jit(Program._advance, donate_argnums=(3, 4)).lower(*arguments).compile().as_text() or ""

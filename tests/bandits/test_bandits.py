@@ -24,7 +24,7 @@ from isotherm.bandits import (
 )
 from isotherm.bandits.loop import Loop, chosen_error, make_potential
 from isotherm.coupling import Independent
-from isotherm.engine.random_inputs import Seeds, draw_batches, open_streams
+from isotherm.engine.random_inputs import draw_batches, open_streams
 from isotherm.estimators import Plain
 from isotherm.foundation.periodic import Periodic
 from isotherm.kernels import SGLD
@@ -209,7 +209,7 @@ def test_weights_belong_to_the_networks_that_act():
     np.testing.assert_allclose(carry.log_weights, contour.log_weights(state), rtol=1e-5)
     # The last iteration saw the positions that act; those of the state came after it.
     potential, number = carry.chains.potential, int(carry.chains.iteration) - 1
-    keys = jax.tree.map(lambda leaf: leaf[0], open_streams(Seeds(jax.random.key_data(key), jnp.zeros(1, jnp.int32)), 4))
+    keys = open_streams(jax.random.key_data(key), np.zeros((), np.int32), 4)
     batches = draw_batches(agent.sampler.parts(potential, "vmap", jnp.float32), keys, jnp.array(number), None)
 
     def losses(weights):

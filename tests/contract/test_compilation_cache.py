@@ -10,6 +10,7 @@ import pytest
 import isotherm as iso
 from isotherm.foundation.compilation_cache import use_compilation_cache
 
+DIRECTORY = "jax_compilation_cache_dir"
 WHERE = "import isotherm as iso; print(iso.use_compilation_cache(), 'none', 0)"
 CHILD = """
 import hashlib, sys
@@ -58,18 +59,19 @@ def test_a_second_process_finds_the_programs_and_the_same_bytes(tmp_path):
 
 @pytest.fixture
 def no_cache():
-    before = jax.config.jax_compilation_cache_dir
-    jax.config.update("jax_compilation_cache_dir", None)
+    before = getattr(jax.config, DIRECTORY)
+    jax.config.update(DIRECTORY, None)
     yield
-    jax.config.update("jax_compilation_cache_dir", before)
+    jax.config.update(DIRECTORY, before)
 
 
 def test_the_entries_used_longest_ago_go_first(tmp_path, no_cache):
     path = use_compilation_cache(tmp_path)
+    assert path is not None
     for age, name in enumerate(("new", "middle", "old")):
         (path / name).write_bytes(b"x" * 100)
         os.utime(path / name, (1e9 - age, 1e9 - age))
-    jax.config.update("jax_compilation_cache_dir", None)
+    jax.config.update(DIRECTORY, None)
     assert use_compilation_cache(tmp_path, max_bytes=250) == path
     assert sorted(entry.name for entry in path.iterdir()) == ["middle", "new"]
 
@@ -77,6 +79,6 @@ def test_the_entries_used_longest_ago_go_first(tmp_path, no_cache):
 def test_where_nothing_can_be_written_there_is_no_cache(tmp_path, no_cache):
     (tmp_path / "file").write_text("")
     assert use_compilation_cache(tmp_path / "file") is None
-    assert jax.config.jax_compilation_cache_dir is None
+    assert getattr(jax.config, DIRECTORY) is None
     with pytest.raises(ValueError, match="max_bytes"):
         iso.use_compilation_cache(tmp_path, max_bytes=-1)

@@ -14,7 +14,7 @@ from isotherm.engine import programs
 from isotherm.engine.blocks import Block, Buffers, Carry, chunk, segment
 from isotherm.engine.iteration import Parts, State, init_state, iterate, over_chains
 from isotherm.engine.periodic import add_pieces, couple, outside, refresh, work_inside
-from isotherm.engine.random_inputs import Keys, Seeds, draw_batches, draw_noise, open_streams
+from isotherm.engine.random_inputs import Keys, draw_batches, draw_noise
 from isotherm.engine.records import Records, Trace, choose_chains, init_milestones, zeros
 from isotherm.engine.stream import Stream
 from isotherm.foundation.parts import Part, Static
@@ -62,13 +62,13 @@ class Program(Part):
         return programs.call(Program._init, self, position)
 
     def advance(
-        self, seeds: Seeds, stream: Any, carry: Carry, records: Records, block: Block
+        self, keys: Keys, stream: Any, carry: Carry, records: Records, block: Block
     ) -> tuple[Carry, Records, Array]:
         """Runs the iterations of a block, and returns the carry, the records and their number.
 
         The carry and the records that are given are used up.
         """
-        return programs.call(Program._advance, self, seeds, stream, carry, records, block, donated=(3, 4))
+        return programs.call(Program._advance, self, keys, stream, carry, records, block, donated=(3, 4))
 
     def block(self, times: np.ndarray, target: float, first: int, last: int) -> Block:
         """The iterations first, ..., last - 1, of which those at `times` are recorded."""
@@ -81,9 +81,9 @@ class Program(Part):
         """What the milestones, the kernel and the coupling have to tell."""
         return programs.call(Program._statistics, self, carry)
 
-    def couple(self, seeds: Seeds, stream: Stream, carry: Carry, iteration: int) -> Carry:
+    def couple(self, keys: Keys, stream: Stream, carry: Carry, iteration: int) -> Carry:
         """The coupling's periodic work on data that stream."""
-        arguments = (seeds, stream, carry, jnp.asarray(iteration, jnp.int32))
+        arguments = (keys, stream, carry, jnp.asarray(iteration, jnp.int32))
         return programs.call(Program._couple, self, *arguments, donated=(3,))
 
     def refresh(self, stream: Stream, carry: Carry, energies: Array) -> Carry:
@@ -187,12 +187,7 @@ class Program(Part):
 
         return zeros(jax.eval_shape(example, state), self.max_records + self.max_records_per_chunk)
 
-    def _open(self, seeds: Seeds) -> Keys:
-        keys = open_streams(seeds, self.num_chains)
-        return jax.tree.map(lambda leaf: leaf[0], keys) if self.num_runs is None else keys
-
-    def _advance(self, seeds, stream, carry, records, block):
-        keys = self._open(seeds)
+    def _advance(self, keys, stream, carry, records, block):
         several = segment if self.chunk == 1 else chunk
 
         def go(loop):
@@ -213,7 +208,7 @@ class Program(Part):
         moved = self.over_runs(of_chain, state.kernel, mode="vmap")
         return {**carry.milestones._asdict(), **moved, **told}
 
-    def _couple(self, seeds, stream, carry, iteration):
+    def _couple(self, keys, stream, carry, iteration):
         held = (stream.examples, stream.weights)
 
         def one(parts, keys, state, held):
@@ -222,7 +217,7 @@ class Program(Part):
                 state = state._replace(coupling=couple(parts, work, keys, state, iteration, own))
             return state
 
-        return carry._replace(state=self.over_runs(one, self._open(seeds), carry.state, held))
+        return carry._replace(state=self.over_runs(one, keys, carry.state, held))
 
     def _refresh(self, stream, carry, energies):
         def one(parts, state, energies):

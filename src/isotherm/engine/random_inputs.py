@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from isotherm.engine.iteration import Inputs, Parts
@@ -12,18 +13,6 @@ from isotherm.engine.stream import Stream
 from isotherm.foundation.randomness import Purpose, chain_keys, fold, normals_like, run_keys
 from isotherm.potentials.batches import Batch
 from isotherm.potentials.potential import Potential
-
-
-class Seeds(NamedTuple):
-    """Where the randomness of R runs comes from.
-
-    Attributes:
-        words: the two words of the seed's key.
-        runs: the number of each run, shape (R,). Runs of one number see the same random numbers.
-    """
-
-    words: Array
-    runs: Array
 
 
 class Keys(NamedTuple):
@@ -42,10 +31,13 @@ class Keys(NamedTuple):
     measured_batch_shared: Array
 
 
-def open_streams(seeds: Seeds, num_chains: int) -> Keys:
-    """The keys of R runs of P chains, with a leading axis of R."""
-    of_run = jax.vmap(lambda purpose: run_keys(seeds.words, purpose, seeds.runs))(jnp.arange(len(Purpose)))
-    of_chain = jax.vmap(lambda keys: chain_keys(keys, num_chains))(of_run)
+def open_streams(words: Any, runs: np.ndarray, num_chains: int) -> Keys:
+    """The keys of runs of P chains, with the leading axes of `runs`, from the two words of the seed's key.
+
+    Runs of one number see the same random numbers.
+    """
+    of_run = run_keys(words, np.arange(len(Purpose)).reshape(-1, *(1,) * runs.ndim), runs)
+    of_chain = chain_keys(of_run, num_chains)
     return Keys(
         of_chain[Purpose.KERNEL],
         of_chain[Purpose.PROBE],

@@ -1,13 +1,14 @@
 """Compiled programs kept from one process to the next."""
 
 import hashlib
+import importlib.metadata
 import os
 import pathlib
 import platform
 import warnings
+from typing import Any
 
 import jax
-import jaxlib
 
 from isotherm.foundation.errors import check_integer
 
@@ -35,13 +36,15 @@ def use_compilation_cache(
         >>> path = iso.use_compilation_cache(tempfile.mkdtemp())
     """
     check_integer("max_bytes", max_bytes, 0, "Give a number of bytes.")
-    if not jax.config.jax_enable_compilation_cache:
+    if not _configured("jax_enable_compilation_cache"):
         return None
-    configured = getattr(jax.config, _DIRECTORY)
+    configured = _configured(_DIRECTORY)
     if configured is not None:
         return pathlib.Path(configured)
     home = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "isotherm"
-    path = (home if directory is None else pathlib.Path(directory)) / f"jaxlib-{jaxlib.__version__}-{_processor()}"
+    path = (
+        home if directory is None else pathlib.Path(directory)
+    ) / f"jaxlib-{importlib.metadata.version('jaxlib')}-{_processor()}"
     try:
         path.mkdir(parents=True, exist_ok=True)
         _prune(path, max_bytes)
@@ -55,6 +58,10 @@ def use_compilation_cache(
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     return path
+
+
+def _configured(name: str) -> Any:
+    return getattr(jax.config, name)
 
 
 def _processor() -> str:

@@ -54,20 +54,26 @@ def seed_key(seed: Any) -> Array:
     return jax.random.wrap_key_data(jnp.asarray(words), impl="threefry2x32")
 
 
-def run_keys(words: Array, purpose: Any, runs: Array) -> Array:
+def run_keys(words: Any, purpose: Any, runs: Any) -> Any:
     """Keys of shape (R, 2) for what the chains of each of the numbered runs share, from the words of the seed's key."""
-    key = fold(words, purpose)
-    return jax.vmap(lambda run: fold(key, run))(runs)
+    return fold(fold(words, purpose), runs)
 
 
-def chain_keys(keys_run: Array, num_chains: int) -> Array:
-    """Keys of shape (num_runs, num_chains, 2) from the keys of the runs."""
-    return jax.vmap(jax.vmap(fold, (None, 0)), (0, None))(keys_run, jnp.arange(num_chains))
+def chain_keys(keys_run: Any, num_chains: int) -> Any:
+    """Keys of shape (..., num_chains, 2) from the keys of runs."""
+    return fold(keys_run[..., None, :], np.arange(num_chains))
 
 
-def fold(key: Array, number: Any) -> Array:
-    """A new key of two words from a key and a number: the words at the counter (number, 2^32 - 1), which no stream reaches."""
-    return jnp.stack(threefry(key[0], key[1], jnp.asarray(number).astype(jnp.uint32), jnp.asarray(_FOLDED)))
+def fold(key: Any, number: Any) -> Any:
+    """New keys from keys of shape (..., 2) and numbers: the words at the counter (number, 2^32 - 1), which no stream reaches.
+
+    Arrays of NumPy are folded on the host, where nothing has to be compiled.
+    """
+    if isinstance(key, np.ndarray):
+        with np.errstate(over="ignore"):
+            return np.stack(_threefry(key[..., 0], key[..., 1], np.asarray(number).astype(np.uint32), _FOLDED), axis=-1)
+    number = jnp.asarray(number).astype(jnp.uint32)
+    return jnp.stack(threefry(key[..., 0], key[..., 1], number, jnp.asarray(_FOLDED)), axis=-1)
 
 
 def words(key: Array, iterations: Array, count: int, offset: Any = 0) -> Array:
@@ -122,8 +128,7 @@ def normals_like(key: Array, iterations: Array, tree: Any) -> Any:
     return jax.tree.unflatten(structure, drawn)
 
 
-@functools.partial(jax.jit, inline=True)
-def threefry(key_0: Array, key_1: Array, first: Array, second: Array) -> tuple[Array, Array]:
+def _threefry(key_0: Any, key_1: Any, first: Any, second: Any) -> tuple[Any, Any]:
     """Threefry-2x32 with 20 rounds, element by element.
 
     The same bits as `jax.extend.random.threefry_2x32`, written out so that the compiler fuses it with what follows: half the
@@ -141,3 +146,6 @@ def threefry(key_0: Array, key_1: Array, first: Array, second: Array) -> tuple[A
         first = first + schedule[(group + 1) % 3]
         second = second + schedule[(group + 2) % 3] + np.uint32(group + 1)
     return first, second
+
+
+threefry = functools.partial(jax.jit, inline=True)(_threefry)

@@ -15,7 +15,7 @@ from isotherm.engine.iteration import Parts, State, init_state, iterate
 from isotherm.engine.lengths import sizes_of
 from isotherm.engine.periodic import work_inside
 from isotherm.engine.program import Program, identity
-from isotherm.engine.random_inputs import Seeds, draw_batches, draw_noise, open_streams
+from isotherm.engine.random_inputs import Keys, draw_batches, draw_noise, open_streams
 from isotherm.engine.records import Milestones, Records, init_milestones, row_at
 from isotherm.foundation.errors import refuse
 from isotherm.foundation.parts import Part, Static, as_arguments, number_dtype
@@ -89,22 +89,21 @@ def begin(sampler: "Sampler", potential: Potential, positions: Any) -> LoopState
 
 def step(sampler: "Sampler", key: Any, state: LoopState, data: Any) -> tuple[LoopState, Info]:
     """One iteration: by the compiled block where nothing is traced, else by the same iteration in the user's own program."""
-    seeds = Seeds(_words(key), jnp.zeros(1, jnp.int32))
+    num_chains = jax.tree.leaves(state.position)[0].shape[0]
+    keys = open_streams(_words(key), np.zeros((), np.int32), num_chains)
     parts = sampler.parts(state.potential, "vmap", number_dtype(state.position))
-    batches = None if data is None else _given(parts, data, jax.tree.leaves(state.position)[0].shape[0])
-    leaves = jax.tree.leaves((seeds, state, sampler, batches))
+    batches = None if data is None else _given(parts, data, num_chains)
+    leaves = jax.tree.leaves((keys, state, sampler, batches))
     if any(isinstance(leaf, Tracer) for leaf in leaves):
-        chains, info = _iterate_once(parts, seeds, state.chains, state.iteration, batches)
+        chains, info = _iterate_once(parts, keys, state.chains, state.iteration, batches)
     elif batches is not None:
-        chains, info = programs.call(_iterate_once, parts, seeds, state.chains, state.iteration, batches)
+        chains, info = programs.call(_iterate_once, parts, keys, state.chains, state.iteration, batches)
     else:
-        chains, info = _by_block(parts, seeds, state)
+        chains, info = _by_block(parts, keys, state)
     return state.replaced(chains=chains, iteration=state.iteration + 1), info
 
 
-def _iterate_once(parts: Parts, seeds: Seeds, state: State, iteration: Array, batches: Any) -> tuple[State, Info]:
-    num_chains = jax.tree.leaves(state.position)[0].shape[0]
-    keys = jax.tree.map(lambda leaf: leaf[0], open_streams(seeds, num_chains))
+def _iterate_once(parts: Parts, keys: Keys, state: State, iteration: Array, batches: Any) -> tuple[State, Info]:
     observed = parts.coupling.observe(state.coupling)
     state = work_inside(parts, keys, state, iteration)
     drawn = row_at(draw_noise(parts, keys, iteration[None], state.position), jnp.zeros((), jnp.int32))
@@ -115,7 +114,7 @@ def _iterate_once(parts: Parts, seeds: Seeds, state: State, iteration: Array, ba
     return after, Info(energy, log_weight, observed.values)
 
 
-def _by_block(parts: Parts, seeds: Seeds, state: LoopState) -> tuple[State, Info]:
+def _by_block(parts: Parts, keys: Keys, state: LoopState) -> tuple[State, Info]:
     """The compiled block of `iso.sample` with the bounds (k, k + 1)."""
     position, iteration = state.position, int(state.iteration)
     num_chains = jax.tree.leaves(position)[0].shape[0]
@@ -128,7 +127,7 @@ def _by_block(parts: Parts, seeds: Seeds, state: LoopState) -> tuple[State, Info
     milestones, records = programs.call(_nothing_yet, program, chains)
     carry = Carry(chains, milestones)
     block = program.block(np.array([iteration]), -np.inf, iteration, iteration + 1)
-    carry, records, _ = program.advance(seeds, None, carry, records, block)
+    carry, records, _ = program.advance(keys, None, carry, records, block)
     known = carry.milestones
     energy = jnp.where(known.diverged_at >= 0, jnp.nan, known.best_energy)
     log_weight = jnp.zeros_like(energy) if records.log_weights is None else records.log_weights[0]

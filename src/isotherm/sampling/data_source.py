@@ -1,6 +1,7 @@
 """How data reach the compiled program: all at once, or the batches of a block, gathered on the host while the last one runs."""
 
 import concurrent.futures
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,7 @@ from isotherm.engine.blocks import Carry
 from isotherm.engine.iteration import Parts
 from isotherm.engine.periodic import outside
 from isotherm.engine.program import Program
-from isotherm.engine.random_inputs import Keys, Seeds, open_streams
+from isotherm.engine.random_inputs import Keys
 from isotherm.engine.stream import Stream
 from isotherm.foundation.randomness import fold
 from isotherm.potentials.potential import Potential, WrappedPotential
@@ -36,7 +37,7 @@ class DataSource:
         """What the program needs for the iterations first, ..., last - 1."""
         return None
 
-    def work(self, program: Program, seeds: Seeds, carry: Carry, iteration: int) -> Carry:
+    def work(self, program: Program, keys: Keys, carry: Carry, iteration: int) -> Carry:
         """The carry after periodic work that is due before an iteration and needs the host."""
         return carry
 
@@ -44,21 +45,20 @@ class DataSource:
 class StreamSource(DataSource):
     """Gathers batches on the host, from arrays that may be mapped from a disk, one block ahead of the program."""
 
-    def __init__(self, potential: Any, parts: Parts, seeds: Seeds, num_chains: int):
+    def __init__(self, potential: Any, parts: Parts, keys: Keys, num_chains: int):
         self._potential = potential
         is_shared = potential.is_batch_shared
-        keys: Keys = open_streams(seeds, num_chains)
         row = sum(leaf.nbytes // max(len(leaf), 1) for leaf in jax.tree.leaves(potential.data))
-        lanes = len(seeds.runs) * (1 if is_shared else num_chains) * parts.num_batches
+        lanes = math.prod(keys.batch_shared.shape[:-1]) * (1 if is_shared else num_chains) * parts.num_batches
         # Two blocks are in memory at a time: one in use, and one under way.
         self.longest = int(np.clip(_STREAM_BYTES // (2 * lanes * potential.batch_size * row), 1, 1024))
         self._works = outside(parts)
         self.periods = tuple(work.every for works in self._works for work in works)
         batch_keys = keys.batch_shared if is_shared else keys.batch
         measured_keys = keys.measured_batch_shared if is_shared else keys.measured_batch
-        self._places = _places(potential, batch_keys, parts.num_batches, self.longest)
-        self._places_measured = _places(potential, measured_keys, _num_measured(parts), 1)
-        self._has_run_axis = len(seeds.runs) > 1
+        has_runs = keys.batch_shared.ndim == 2
+        self._places = _places(potential, batch_keys, has_runs, parts.num_batches, self.longest)
+        self._places_measured = _places(potential, measured_keys, has_runs, _num_measured(parts), 1)
         self._num_pieces = -(-potential.num_data // potential.batch_size)
         self._num_regressed = getattr(parts.estimator, "num_regressed", 1)
         self._worker = concurrent.futures.ThreadPoolExecutor(1, "isotherm-data")
@@ -69,10 +69,10 @@ class StreamSource(DataSource):
         self._blocks = {start: known.get(start) or self._begin(start) for start in (first, last)}
         return self._blocks[first].result()
 
-    def work(self, program: Program, seeds: Seeds, carry: Carry, iteration: int) -> Carry:
+    def work(self, program: Program, keys: Keys, carry: Carry, iteration: int) -> Carry:
         of_coupling, of_estimator = ([w for w in works if iteration % w.every == 0] for works in self._works)
         if of_coupling:
-            carry = program.couple(seeds, self._gather(self._places_measured, iteration), carry, iteration)
+            carry = program.couple(keys, self._gather(self._places_measured, iteration), carry, iteration)
         return self._refreshed(program, carry) if of_estimator else carry
 
     def _begin(self, first: int) -> concurrent.futures.Future[Stream]:
@@ -101,8 +101,6 @@ class StreamSource(DataSource):
 
     def _gather(self, places_from: Callable[[Array], tuple[Array, Array]], first: int) -> Stream:
         places, weights = places_from(jnp.asarray(first, jnp.int32))
-        if not self._has_run_axis:
-            places, weights = places[0], weights[0]
         return self._stream(first, np.asarray(places), weights)
 
     def _stream(self, first: int, rows: np.ndarray, weights: Array) -> Stream:
@@ -130,23 +128,28 @@ class _AskedError(Exception):
     """Raised to stop periodic work that has said what it needs."""
 
 
-def _places(potential: Any, keys: Array, num_batches: int, length: int) -> Callable[[Array], tuple[Array, Array]]:
-    """Maps a first iteration to rows and weights of a block, leaves (R, L, B, ...), as a program with the data would take them."""
+def _places(
+    potential: Any, keys: Array, has_runs: bool, num_batches: int, length: int
+) -> Callable[[Array], tuple[Array, Array]]:
+    """Maps a first iteration to rows and weights of a block, as a program with the data would take them.
+
+    Leaves have shape (R, L, B, ...), or (L, B, ...) without an axis of runs.
+    """
 
     def of_key(key, batch, iteration):
         return potential.places(fold(key, batch), iteration, jnp.asarray(potential.num_data))
 
-    for _ in keys.shape[1:-1]:
+    for _ in keys.shape[int(has_runs) : -1]:
         of_key = jax.vmap(of_key, (0, None, None))
     each = jax.vmap(jax.vmap(of_key, (None, 0, None)), (None, None, 0))
-    of_runs = jax.vmap(each, (0, None, None))
-    return jax.jit(lambda first: of_runs(keys, jnp.arange(num_batches), first + jnp.arange(length)))
+    each = jax.vmap(each, (0, None, None)) if has_runs else each
+    return jax.jit(lambda first: each(keys, jnp.arange(num_batches), first + jnp.arange(length)))
 
 
-def source_of(potential: Potential, parts: Parts, seeds: Seeds, num_chains: int) -> DataSource:
+def source_of(potential: Potential, parts: Parts, keys: Keys, num_chains: int) -> DataSource:
     """The source that a potential needs."""
     if not potential.is_streamed:
         return DataSource()
     while isinstance(potential, WrappedPotential):
         potential = potential.inner
-    return StreamSource(potential, parts, seeds, num_chains)
+    return StreamSource(potential, parts, keys, num_chains)

@@ -57,13 +57,13 @@ def drive(prepared: PreparedRun, host: Host, reached: Reached, prepare_seconds: 
     lanes = int(np.prod(program.lanes))
     with Progress(prepared.configs[0]["sampler"]["name"], iteration, settings.num_steps, lanes, host.progress) as bar:
         while iteration < settings.num_steps:
-            carry = prepared.source.work(program, prepared.seeds, carry, iteration)
+            carry = prepared.source.work(program, prepared.keys, carry, iteration)
             last = _end_of_block(prepared, iteration, num_done, pace)
             stream = prepared.source.block(iteration, last)
             upcoming = times[num_done : num_done + program.max_records]
             block = program.block(upcoming, settings.target_energy, iteration, last)
             tick = time.perf_counter()
-            carry, records, count = program.advance(prepared.seeds, stream, carry, records, block)
+            carry, records, count = program.advance(prepared.keys, stream, carry, records, block)
             count = int(count)
             seconds = time.perf_counter() - tick
             energy = float(np.min(np.asarray(carry.milestones.best_energy)))

@@ -12,7 +12,7 @@ from isotherm.engine.blocks import Carry
 from isotherm.engine.iteration import Parts
 from isotherm.engine.lengths import sizes_of
 from isotherm.engine.program import Program, identity
-from isotherm.engine.random_inputs import Seeds
+from isotherm.engine.random_inputs import Keys, open_streams
 from isotherm.engine.records import Records
 from isotherm.foundation.errors import refuse
 from isotherm.foundation.parts import number_dtype
@@ -35,7 +35,7 @@ class PreparedRun:
 
     Attributes:
         program: what is compiled.
-        seeds: where its randomness comes from.
+        keys: where its randomness comes from.
         source: where its data come from.
         settings: what was asked for.
         layout: how its runs are shown.
@@ -45,7 +45,7 @@ class PreparedRun:
     """
 
     program: Program
-    seeds: Seeds
+    keys: Keys
     source: DataSource
     settings: Settings
     layout: Layout
@@ -84,11 +84,13 @@ def prepare(
     swept = layout.num_samplers is not None and layout.total is not None
     parts = _stacked(bound, (layout.total or 1) // len(samplers)) if swept else bound[0]
     program = Program(parts, layout.total, settings.num_chains, swept, *sizes, tracks_best, dtype, collect)
-    seeds = Seeds(jax.random.key_data(settings.seed_key()), jnp.asarray(layout.run_numbers))
-    data = source_of(potential, bound[0], seeds, settings.num_chains)
+    words, runs = np.asarray(jax.random.key_data(settings.seed_key())), np.asarray(layout.run_numbers)
+    keys = open_streams(words, runs if layout.total is not None else runs[0], settings.num_chains)
+    keys = jax.tree.map(jnp.asarray, keys)
+    data = source_of(potential, bound[0], keys, settings.num_chains)
     if layout.total is None:
         position = jax.tree.map(lambda leaf: leaf[0], position)
-    prepared = PreparedRun(program, seeds, data, settings, layout, times, position, ())
+    prepared = PreparedRun(program, keys, data, settings, layout, times, position, ())
     energy = _first_energy(prepared)
     configs = tuple(_configuration(potential, s, prepared, energy, source) for s in samplers)
     return dataclasses.replace(prepared, configs=configs)
@@ -104,9 +106,9 @@ def _stacked(bound: list[Parts], repeats: int) -> Parts:
 def _first_energy(prepared: PreparedRun) -> float:
     """The energy of the first chain where it starts, from one iteration whose end is thrown away."""
     program, (carry, records) = prepared.program, prepared.init()
-    carry = prepared.source.work(program, prepared.seeds, carry, 0)
+    carry = prepared.source.work(program, prepared.keys, carry, 0)
     block = program.block(np.zeros(0, int), prepared.settings.target_energy, 0, 1)
-    carry, _, _ = program.advance(prepared.seeds, prepared.source.block(0, 1), carry, records, block)
+    carry, _, _ = program.advance(prepared.keys, prepared.source.block(0, 1), carry, records, block)
     is_lost = np.asarray(carry.milestones.diverged_at) >= 0
     if np.any(is_lost):
         *run, chain = np.argwhere(is_lost)[0]
