@@ -26,9 +26,17 @@ def pytest_unconfigure(config):
         shutil.rmtree(config.cache_of_programs, ignore_errors=True)
 
 
+# Folders whose tests run short loops: there most of the time is the compiler's, and programs that are not optimized will do.
+_SHORT = {"bandits", "cli", "contract", "data", "models", "networks", "predictive", "reproducibility", "unit"}
+_UNOPTIMIZED = "jax_disable_most_optimizations"
+
+
 @pytest.fixture(autouse=True, scope="module")
-def forgets_programs():
-    """Drops compiled programs after each module: a process may hold only so many pieces of machine code."""
+def compiles(request):
+    """How a module compiles. Programs are dropped after it: a process may hold only so many pieces of machine code."""
+    is_short = request.path.parent.name in _SHORT and not getattr(request.module, "IS_OPTIMIZED", False)
+    jax.config.update(_UNOPTIMIZED, is_short)
+    os.environ[_UNOPTIMIZED.upper()] = str(is_short)
     yield
     programs.forget()
     jax.clear_caches()

@@ -17,6 +17,9 @@ from isotherm.engine import programs
 from isotherm.kernels import SGLD
 from tests.compiled import prepared, text_of
 
+# What is looked at is what users get.
+IS_OPTIMIZED = True
+
 INPUTS, HIDDEN, CHAINS = 41, 613, 4
 DATA = np.random.default_rng(0).standard_normal((200, INPUTS)).astype(np.float32)
 SMALLEST = INPUTS * HIDDEN  # Elements of the weights of one replica.

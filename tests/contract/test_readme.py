@@ -1,10 +1,18 @@
-"""The README: its tables come from the records, and its program runs."""
+"""The README: its tables come from the records, and its programs run, as do those of the docs."""
 
 import json
 import pathlib
 import re
+from typing import Any
 
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import isotherm as iso
 from docs.tables import ROOT, TABLES, pages, rendered
+
+DOCS = sorted(path for path in (ROOT / "docs").glob("*.md") if "```python" in path.read_text())
 
 
 def test_tables_are_those_of_the_records():
@@ -38,11 +46,37 @@ def test_a_changed_record_would_be_seen(monkeypatch):
     assert rendered(readme) != readme
 
 
-def test_the_first_program_runs(tmp_path, monkeypatch):
+def given():
+    """What the programs of the pages leave to their readers."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 5, 400)
+    images = rng.normal(size=(400, 64)).astype(np.float32) + labels[:, None]
+    return {
+        "iso": iso,
+        "start": jnp.zeros(2),
+        "energy": lambda x: 0.2 * jnp.sum(x**2) - 2.0 * jnp.sum(jnp.cos(2 * jnp.pi * x)),
+        "fun": lambda x: jnp.sum(x**2),
+        "log_likelihood": lambda w, rows: -jnp.logaddexp(0.0, -(2.0 * rows[1] - 1.0) * (rows[0] @ w)),
+        "log_prior": lambda w: -0.5 * jnp.sum(w**2),
+        "inputs": images,
+        "labels": (labels > 2).astype(np.float32),
+        "init_weights": jnp.zeros(64),
+        "x": images,
+        "y": labels,
+        "x_test": images,
+        "y_test": labels,
+        "x_unknown": images[::-1] + 3.0,
+    }
+
+
+@pytest.mark.parametrize("page", [path.relative_to(ROOT).as_posix() for path in (ROOT / "README.md", *DOCS)])
+def test_every_program_of_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    program = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert program is not None
-    names: dict = {}
-    exec(program[1], names)
-    assert 0.0 < names["mass_near_origin"] < 0.3
-    assert (tmp_path / "density.png").stat().st_size > 5_000
+    names: dict[str, Any] = given()
+    programs = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+    for program in programs:
+        exec(program, names)
+    if page == "README.md":
+        assert 0.0 < names["mass_near_origin"] < 0.3
+        assert (tmp_path / "density.png").stat().st_size > 5_000
+        assert names["found"].success

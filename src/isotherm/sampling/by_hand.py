@@ -151,7 +151,8 @@ def _given(parts: Parts, data: Any, num_chains: int) -> tuple[Any, ...]:
     return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_chains, *leaf.shape)), batches)
 
 
-def _words(key: Any) -> Array:
-    """The words of a key, of the new kind or the old."""
+def _words(key: Any) -> Any:
+    """The words of a key, of the new kind or the old; on the host where it is not traced."""
     is_new = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
-    return jax.random.key_data(seed_key(key)) if is_new else jnp.asarray(key)
+    words = jax.random.key_data(seed_key(key)) if is_new else jnp.asarray(key)
+    return words if isinstance(words, Tracer) else np.asarray(words)
