@@ -85,6 +85,10 @@ def test_every_method_runs(user_file, tmp_path):
         if "vr_" in name or name == "ksgld":
             continue  # They need data, which an energy function has not, or the weights of the bins.
         main(arguments(user_file, tmp_path / name, **options))
+        run = iso.load(tmp_path / name)
+        assert run.num_draws > 0
+        assert np.isfinite(run.draws[:]).all()
+        assert run.config["sampler"]["name"] == name
 
 
 def test_what_does_not_exist_or_run_is_refused(user_file, tmp_path, capsys):

@@ -16,6 +16,7 @@ _SHORTEST_CHUNK = 16
 # Bytes of noise of the chains in an inner loop.
 _GROUP_BYTES = 512
 _BUFFER_BYTES = 32 << 20
+_FEWEST_RECORDS = 256
 # With fewer iterations between two draws, weighing every one costs less than stopping at those that are kept.
 _FEW_ITERATIONS = 4
 
@@ -35,13 +36,21 @@ def sizes_of(parts: Parts, num_lanes: int, one: Any, coupling_state: Any, thinni
     model_state = jax.tree.leaves(parts.potential.init_model_state())
     size = sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(one)) + sum(np.size(leaf) for leaf in model_state)
     record_bytes = 4 * num_lanes * (size + 2)
-    max_records = min(max(_BUFFER_BYTES // record_bytes, 1), 1 << (num_records - 1).bit_length())
+    max_records = min(max(_BUFFER_BYTES // record_bytes, 1), _room_for(num_records))
     # Noise drawn past a return to the host would be drawn again after it.
     periods = [work.every for works in outside(parts) for work in works]
     chunk = min([chunk_length(num_lanes, size), *periods])
     group = group_length(chunk, num_lanes, size) if jax.tree.leaves(coupling_state) else chunk
     weighs_all = parts.coupling.log_weights is not None and thinning < _FEW_ITERATIONS and chunk > 1
     return Sizes(chunk, group, max_records, max(2, -(-chunk // thinning)), weighs_all)
+
+
+def _room_for(num_records: int) -> int:
+    """A number of records with few possible values, so that runs of other lengths find the same program."""
+    room = _FEWEST_RECORDS
+    while room < num_records:
+        room *= 16
+    return room
 
 
 def chunk_length(num_lanes: int, size: int) -> int:

@@ -85,6 +85,7 @@ def drive(prepared: PreparedRun, host: Host, reached: Reached, prepare_seconds: 
             if host.callback is not None and host.callback(Status.of(iteration, carry.milestones)) is True:
                 break
     sink.flush()
+    spent = {"seconds": time.perf_counter() - began, "compile_seconds": prepare_seconds}
     diverged_at = prepared.layout.state(carry.milestones.diverged_at)
     if num_done == 0 or np.all((diverged_at >= 0) & (diverged_at <= times[0])):
         refuse_run_without_draws(diverged_at)
@@ -93,7 +94,6 @@ def drive(prepared: PreparedRun, host: Host, reached: Reached, prepare_seconds: 
         checkpoints.close()
     told = program.statistics(carry)
     stats = prepared.layout.state({name: value for name, value in told.items() if jax.tree.leaves(value)})
-    spent = {"seconds": time.perf_counter() - began, "compile_seconds": prepare_seconds}
     run = Run.assemble(sink.read(), times, stats, prepared.configs[0], environment(), num_steps=iteration, **spent)
     if host.folder is not None:
         write_end(run, host.folder)

@@ -109,12 +109,14 @@ def _first_energy(prepared: PreparedRun) -> float:
     carry = prepared.source.work(program, prepared.keys, carry, 0)
     block = program.block(np.zeros(0, int), prepared.settings.target_energy, 0, 1)
     carry, _, _ = program.advance(prepared.keys, prepared.source.block(0, 1), carry, records, block)
-    is_lost = np.asarray(carry.milestones.diverged_at) >= 0
+    # All that a run needs is compiled by now.
+    told = program.statistics(carry)
+    is_lost = np.asarray(told["diverged_at"]) >= 0
     if np.any(is_lost):
         *run, chain = np.argwhere(is_lost)[0]
         got = f"an energy that is not, in chain {chain}" + (f" of run {run[0]}" if run else "")
         refuse("init", "where the energy is finite", got, "Start elsewhere, or mend the energy there.")
-    return float(np.asarray(carry.milestones.best_energy).reshape(-1)[0])
+    return float(np.asarray(told["best_energy"]).reshape(-1)[0])
 
 
 def _configuration(
