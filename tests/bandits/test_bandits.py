@@ -11,8 +11,8 @@ import pytest
 import isotherm as iso
 from isotherm.bandits import (
     Agent,
+    BanditSettings,
     Mushrooms,
-    Settings,
     Wheel,
     const_sgd,
     dropout,
@@ -32,7 +32,7 @@ from isotherm.sampling import Sampler
 
 FEATURES = np.eye(6, dtype=np.float32)[np.arange(60) % 6]
 ENVIRONMENT = Mushrooms(FEATURES, (np.arange(60) % 6 >= 3).astype(np.int32))
-SMALL = Settings(num_steps=60, num_pulls=10, num_initial=128, capacity=256, batch_size=64, hidden=(16,))
+SMALL = BanditSettings(num_steps=60, num_pulls=10, num_initial=128, capacity=256, batch_size=64, hidden=(16,))
 
 
 def test_mushrooms_pay_what_they_should():
@@ -237,8 +237,8 @@ def test_weights_decide_between_networks():
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: Settings(num_initial=100, batch_size=200), "`num_initial` must be such that"),
-        (lambda: Settings(num_steps=0), "`num_steps` must be"),
+        (lambda: BanditSettings(num_initial=100, batch_size=200), "`num_initial` must be such that"),
+        (lambda: BanditSettings(num_steps=0), "`num_steps` must be"),
         (lambda: Wheel(2.0), "`radius` must be"),
         (lambda: Mushrooms(FEATURES, np.zeros(3)), "`inputs` must be features"),
         (lambda: psgld_agent(rule="vote"), "`rule` must be one of"),

@@ -18,13 +18,13 @@ from isotherm.data import DataSet, File
 from isotherm.data.cifar import Archive, BinaryBatch, PickledBatch
 from isotherm.data.idx import Idx
 from isotherm.data.images import Images
-from isotherm.data.mushrooms import Mushrooms
+from isotherm.data.mushrooms import MushroomTable
 from isotherm.data.svhn import Svhn
 from isotherm.data.tables import Spreadsheet, Table, Text
 
 COLOR = {split: Images(split, num, (32, 32, 3), 10) for split, num in (("train", 3), ("test", 2))}
 GRAY = {split: Images(split, num, (5, 4, 1), 10) for split, num in (("train", 6), ("test", 3))}
-MUSHROOMS = Mushrooms(num_rows=3, num_poisonous=1, letters=("bcx", "p", "?n"), sums=(3, 0, 2))
+MUSHROOMS = MushroomTable(num_rows=3, num_poisonous=1, letters=("bcx", "p", "?n"), sums=(3, 0, 2))
 MUSHROOM_TEXT = "p,x,p,?\ne,b,p,n\ne,c,p,n\n"
 MUSHROOM_INPUTS = [[0, 0, 1, 1, 1, 0], [1, 0, 0, 1, 0, 1], [0, 1, 0, 1, 0, 1]]
 

@@ -2,15 +2,15 @@
 
 from isotherm.bandits.agents import Agent, const_sgd, dropout, eps_greedy, pcsgld_agent, picsgld_agent, psgld_agent
 from isotherm.bandits.environments import Environment, Mushrooms, Wheel
-from isotherm.bandits.loop import Settings
+from isotherm.bandits.loop import BanditSettings
 from isotherm.bandits.play import Play, play
 
 __all__ = [
     "Agent",
+    "BanditSettings",
     "Environment",
     "Mushrooms",
     "Play",
-    "Settings",
     "Wheel",
     "const_sgd",
     "dropout",

@@ -23,7 +23,7 @@ BLOCK = 100
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings:
+class BanditSettings:
     """How a bandit is played.
 
     Attributes:
@@ -64,7 +64,7 @@ class Buffer(NamedTuple):
     num_seen: Array
 
 
-class Carry(NamedTuple):
+class PlayState(NamedTuple):
     """What a run carries from step to step.
 
     Attributes:
@@ -88,10 +88,10 @@ class Loop:
 
     environment: Environment
     agent: Agent
-    settings: Settings
+    settings: BanditSettings
     potential: "BufferPotential"
 
-    def begin(self, key: Array, feed: Any) -> Carry:
+    def begin(self, key: Array, feed: Any) -> PlayState:
         """A run after its random pulls."""
         key_init, key_arrive, key_act = jax.random.split(jax.random.fold_in(key, 0), 3)
         settings, number = self.settings, self.agent.num_chains
@@ -102,9 +102,9 @@ class Loop:
         buffer = Buffer(jnp.zeros(shape), jnp.zeros((settings.capacity, 2)), jnp.zeros((), jnp.int32))
         buffer, _ = self._remember(buffer, arrivals, actions)
         chains = begin(self.agent.sampler, self.potential.holding(buffer), weights)
-        return Carry(chains, weights, self._is_heard(chains), buffer, jnp.zeros(()))
+        return PlayState(chains, weights, self._is_heard(chains), buffer, jnp.zeros(()))
 
-    def advance(self, key: Array, carry: Carry, feed: Any, first: Array) -> tuple[Carry, Any]:
+    def advance(self, key: Array, carry: PlayState, feed: Any, first: Array) -> tuple[PlayState, Any]:
         """A block of steps, and what each saw."""
 
         def step(carry, number):
@@ -112,7 +112,7 @@ class Loop:
 
         return lax.scan(step, carry, first + jnp.arange(min(BLOCK, self.settings.num_steps)))
 
-    def _step(self, key_run: Array, key: Array, carry: Carry, feed: Any) -> tuple[Carry, Any]:
+    def _step(self, key_run: Array, key: Array, carry: PlayState, feed: Any) -> tuple[PlayState, Any]:
         key_arrive, key_act = jax.random.split(key)
         arrivals = self.environment.arrive(key_arrive, self.settings.num_pulls, feed)
         actions = self._act(key_act, carry, arrivals.contexts)
@@ -130,7 +130,7 @@ class Loop:
         # The weight of a position belongs to it, and not to where it moves next: positions that act are those that were weighed.
         chains, acting, log_weights, energies = lax.fori_loop(0, self.agent.num_updates, update, loop)
         seen = regret, jnp.mean(energies), jnp.mean(self._multipliers(chains))
-        return Carry(chains, acting, log_weights, buffer, regret), seen
+        return PlayState(chains, acting, log_weights, buffer, regret), seen
 
     def _is_heard(self, chains: LoopState) -> Array:
         """Zero for the chains whose predictions count, minus infinity for replicas above the target."""
@@ -147,7 +147,7 @@ class Loop:
     def _energy_dtype(self) -> Any:
         return jnp.float32
 
-    def _act(self, key: Array, carry: Carry, contexts: Array) -> Array:
+    def _act(self, key: Array, carry: PlayState, contexts: Array) -> Array:
         key_mask, key_chain, key_random, key_choice = jax.random.split(key, 4)
         number, pulls = self.agent.num_chains, len(contexts)
         masks = self.agent.num_masks if self.agent.dropout > 0 else 1
@@ -204,7 +204,7 @@ class BufferPotential(NetworkPotential):
         return found if self.num_counted is None else found._replace(num_data=jnp.asarray(self.num_counted))
 
 
-def make_potential(environment: Environment, agent: Agent, settings: Settings) -> BufferPotential:
+def make_potential(environment: Environment, agent: Agent, settings: BanditSettings) -> BufferPotential:
     """The potential of an agent's networks."""
     from isotherm.models import MLP
 
@@ -226,6 +226,6 @@ def make_potential(environment: Environment, agent: Agent, settings: Settings) -
     return as_arguments(counted, jnp.float32)
 
 
-def _network(kind: Any, environment: Environment, agent: Agent, settings: Settings, rngs: Any) -> Any:
+def _network(kind: Any, environment: Environment, agent: Agent, settings: BanditSettings, rngs: Any) -> Any:
     sizes = environment.num_features, settings.hidden, environment.num_actions
     return kind(*sizes, dropout=agent.dropout, rngs=rngs)

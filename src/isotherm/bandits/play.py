@@ -10,7 +10,7 @@ import numpy as np
 
 from isotherm.bandits.agents import Agent
 from isotherm.bandits.environments import Environment
-from isotherm.bandits.loop import BLOCK, Loop, Settings, make_potential
+from isotherm.bandits.loop import BLOCK, BanditSettings, Loop, make_potential
 from isotherm.foundation.errors import check_integer
 from isotherm.foundation.randomness import seed_key
 
@@ -36,7 +36,7 @@ class Play(NamedTuple):
 def play(
     environment: Environment,
     agent: Agent,
-    settings: Settings | None = None,
+    settings: BanditSettings | None = None,
     *,
     num_runs: int = 1,
     seed: int = 0,
@@ -46,11 +46,11 @@ def play(
 
     Example:
         >>> from isotherm.bandits import Wheel, psgld_agent
-        >>> settings = Settings(num_steps=2, num_initial=64, capacity=64, batch_size=32, hidden=(8,))
+        >>> settings = BanditSettings(num_steps=2, num_initial=64, capacity=64, batch_size=32, hidden=(8,))
         >>> play(Wheel(), psgld_agent(), settings, num_runs=3).regret.shape
         (3, 2)
     """
-    settings = Settings() if settings is None else settings
+    settings = BanditSettings() if settings is None else settings
     check_integer("num_runs", num_runs, 1, "Give independent repeats.")
     potential = make_potential(environment, agent, settings)
     loop = Loop(environment, agent, settings, potential)

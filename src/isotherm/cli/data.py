@@ -74,7 +74,7 @@ class Check:
 
 
 @dataclasses.dataclass(frozen=True)
-class List:
+class ListData:
     """List the data sets."""
 
     def run(self, console: Console) -> None:
@@ -99,7 +99,7 @@ class Data:
         tyro.conf.OmitArgPrefixes[
             Annotated[Get, tyro.conf.subcommand("get")]
             | Annotated[Check, tyro.conf.subcommand("check")]
-            | Annotated[List, tyro.conf.subcommand("list")]
+            | Annotated[ListData, tyro.conf.subcommand("list")]
         ]
     ]
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import jax.numpy as jnp
 from jax import Array
 
-from isotherm.contour.integral import integrate
+from isotherm.contour.integral import integral_of_excess
 from isotherm.contour.state import ContourState
 from isotherm.contour.theta_histogram import FLOOR, log_theta_around
 
@@ -53,5 +53,7 @@ def _from_anchor(contour: "Contour", state: ContourState, group: Array, anchor: 
     above = state.energies - contour.bins.left(state.bins)
     edge = jnp.full_like(above, 0.0 if contour.multiplier.is_forward else contour.bins.width)
     groups, bins = jnp.concatenate([group, group]), jnp.concatenate([state.bins, anchor])
-    ends = integrate(contour.multiplier, theta, state.sums, groups, bins, jnp.concatenate([above, edge]), temperature)
+    ends = integral_of_excess(
+        contour.multiplier, theta, state.sums, groups, bins, jnp.concatenate([above, edge]), temperature
+    )
     return ends[: len(anchor)] - ends[len(anchor) :]

@@ -65,7 +65,7 @@ def update_sums(
     return sums._replace(blocks=blocks)
 
 
-def integrate(
+def integral_of_excess(
     multiplier: Multiplier, theta: Array, sums: Sums | None, group: Array, bins: Array, above: Array, temperature: Array
 ) -> Array:
     """The integral from the first edge, by the sums if they are kept, else over all bins."""

@@ -71,23 +71,23 @@ def log_theta_around(histogram: ThetaHistogram, group: Array, bins: Array, is_cu
     """Log theta around bins."""
     if is_cumulative:
         below = prefix_sums(histogram.levels, group, bins)
-        here = below + read(histogram, group, bins)
+        here = below + masses_at(histogram, group, bins)
         values = [below, here, here]
     else:
         last = histogram.levels[0].shape[1] - 1
         places = jnp.maximum(bins - 1, 0), bins, jnp.minimum(bins + 1, last)
-        values = [read(histogram, group, place) for place in places]
+        values = [masses_at(histogram, group, place) for place in places]
     return LogTheta(*(jnp.log(jnp.maximum(value, FLOOR)) for value in values))
 
 
-def read(histogram: ThetaHistogram, group: Array, index: Array) -> Array:
+def masses_at(histogram: ThetaHistogram, group: Array, index: Array) -> Array:
     """Masses of bins, before the scale."""
     return _read(histogram.levels[0], group, index)
 
 
 def log_mass(histogram: ThetaHistogram, group: Array, index: Array) -> Array:
     """Logarithms of the masses of bins, before the scale."""
-    return jnp.log(jnp.maximum(read(histogram, group, index), FLOOR))
+    return jnp.log(jnp.maximum(masses_at(histogram, group, index), FLOOR))
 
 
 @custom_vmap

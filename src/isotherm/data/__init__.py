@@ -9,9 +9,9 @@ No file is part of isotherm; each comes from its publisher, under its publisher'
 """
 
 from isotherm.data.catalog import CATALOG, find
-from isotherm.data.checking import Status, check
+from isotherm.data.checking import FileStatus, check
 from isotherm.data.dataset import DataSet, File
 from isotherm.data.download import get
 from isotherm.data.reading import load
 
-__all__ = ["CATALOG", "DataSet", "File", "Status", "check", "find", "get", "load"]
+__all__ = ["CATALOG", "DataSet", "File", "FileStatus", "check", "find", "get", "load"]

@@ -14,7 +14,7 @@ State = Literal["right", "damaged", "missing", "not checked"]
 
 
 @dataclasses.dataclass(frozen=True)
-class Status:
+class FileStatus:
     """What `check` found out about one file.
 
     Attributes:
@@ -30,7 +30,7 @@ class Status:
     detail: str
 
 
-def check(folder: str | pathlib.Path, datasets: Iterable[DataSet] | None = None) -> tuple[Status, ...]:
+def check(folder: str | pathlib.Path, datasets: Iterable[DataSet] | None = None) -> tuple[FileStatus, ...]:
     """Check every file of every data set of which something is in `folder`.
 
     Args:
@@ -43,7 +43,7 @@ def check(folder: str | pathlib.Path, datasets: Iterable[DataSet] | None = None)
     folder = pathlib.Path(folder)
     if not folder.is_dir():
         refuse("folder", "a folder that exists", folder, "Run `isotherm data get NAME` first, or correct the path.")
-    found: list[Status] = []
+    found: list[FileStatus] = []
     for dataset in CATALOG.values() if datasets is None else datasets:
         files = {file.name: file for layout in dataset.layouts for file in layout}
         there = {name: file for name, file in files.items() if _has(folder, name)}
@@ -57,16 +57,16 @@ def _has(folder: pathlib.Path, name: str) -> bool:
     return (folder / name).is_file() or (folder / f"{name}.part").is_file()
 
 
-def _status(dataset: DataSet, file: File, folder: pathlib.Path) -> Status:
+def _status(dataset: DataSet, file: File, folder: pathlib.Path) -> FileStatus:
     path, part = folder / file.name, folder / f"{file.name}.part"
     if not path.is_file():
         begun = f"{part.stat().st_size:,} bytes are downloaded. " if part.is_file() else ""
-        return Status(dataset.name, file.name, "missing", begun + remedy(dataset, folder))
+        return FileStatus(dataset.name, file.name, "missing", begun + remedy(dataset, folder))
     if is_package_missing(file):
-        return Status(dataset.name, file.name, "not checked", f"Run: pip install {file.requires}")
+        return FileStatus(dataset.name, file.name, "not checked", f"Run: pip install {file.requires}")
     try:
         examine(file, path)
     except DamageError as damage:
         detail = f"Must have {file.expected}; has {damage}. {remedy(dataset, folder)}"
-        return Status(dataset.name, file.name, "damaged", detail)
-    return Status(dataset.name, file.name, "right", file.expected)
+        return FileStatus(dataset.name, file.name, "damaged", detail)
+    return FileStatus(dataset.name, file.name, "right", file.expected)

@@ -13,7 +13,7 @@ from isotherm.data.images import Images
 from isotherm.data.unpickle import unpickle
 
 
-class Batch(Protocol):
+class RawBatch(Protocol):
     """One batch of images and labels, from bytes."""
 
     @property
@@ -91,7 +91,7 @@ class BinaryBatch:
 class Archive:
     """A compressed tar file of batches. Its members are read in place, by their full names; nothing is unpacked."""
 
-    members: tuple[tuple[str, Batch], ...]
+    members: tuple[tuple[str, RawBatch], ...]
 
     @property
     def content(self) -> str:

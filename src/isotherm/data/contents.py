@@ -1,6 +1,6 @@
 """Sizes, column means and letters of the UCI tables, by which a file is recognized where no checksum is known."""
 
-from isotherm.data.mushrooms import Mushrooms
+from isotherm.data.mushrooms import MushroomTable
 from isotherm.data.tables import Table
 
 ENERGY = Table(
@@ -23,7 +23,7 @@ WINE = Table(
         *(0.996746679, 3.3111132, 0.658148843, 10.4229831, 5.63602251),
     ),
 )
-MUSHROOM = Mushrooms(
+MUSHROOM = MushroomTable(
     num_rows=8124,
     num_poisonous=3916,
     letters=(

@@ -9,7 +9,7 @@ from isotherm.data.dataset import Arrays, DamageError
 
 
 @dataclasses.dataclass(frozen=True)
-class Mushrooms:
+class MushroomTable:
     """What the table must hold. A letter's code is its place among the letters of its attribute.
 
     Attributes:

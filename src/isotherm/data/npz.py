@@ -9,7 +9,7 @@ import numpy as np
 
 from isotherm.data.dataset import Arrays, DamageError, join
 from isotherm.data.images import Images
-from isotherm.data.mushrooms import Mushrooms
+from isotherm.data.mushrooms import MushroomTable
 from isotherm.data.tables import Table
 
 
@@ -77,7 +77,7 @@ class TableArchive:
 class MushroomArchive:
     """`inputs` and `labels`, or `x_onehot` and `y`."""
 
-    mushrooms: Mushrooms
+    mushrooms: MushroomTable
 
     @property
     def content(self) -> str:

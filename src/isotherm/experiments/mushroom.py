@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 import isotherm as iso
 from isotherm.bandits import (
     Agent,
+    BanditSettings,
     Mushrooms,
     Play,
-    Settings,
     const_sgd,
     dropout,
     eps_greedy,
@@ -68,7 +68,7 @@ QUICK = Config(num_runs=2, data_dir=None, num_steps=60, num_initial=256, capacit
 def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
     """Regret of every agent."""
     environment = _environment(config)
-    settings = Settings(
+    settings = BanditSettings(
         config.num_steps,
         num_initial=config.num_initial,
         capacity=config.capacity,

@@ -48,7 +48,7 @@ class Shortcut(nnx.Module):
         return jnp.pad(x, ((0, 0), (0, 0), (0, 0), sides)) if self.num_padded else x
 
 
-class Block(nnx.Module):
+class ResidualBlock(nnx.Module):
     """Convolutions with BatchNorm, rectified between and after the sum with the shortcut.
 
     Two of 3 x 3 in a basic block; 1 x 1, 3 x 3 and 1 x 1 with four times the width in a bottleneck.
@@ -103,7 +103,7 @@ class ResNet(nnx.Module):
         for stage, width in enumerate(WIDTHS):
             for number in range(num_blocks):
                 stride = 2 if stage > 0 and number == 0 else 1
-                blocks.append(Block(inputs, width, stride, is_bottleneck, shortcut, rngs))
+                blocks.append(ResidualBlock(inputs, width, stride, is_bottleneck, shortcut, rngs))
                 inputs = 4 * width if is_bottleneck else width
         self.blocks = nnx.List(blocks)
         self.outputs = nnx.Linear(inputs, num_classes, rngs=rngs)

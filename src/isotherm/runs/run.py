@@ -191,9 +191,9 @@ class Run:
 
     def summary(self) -> Any:
         """Means, spreads and diagnostics per coordinate, with warnings in words; print it."""
-        from isotherm.runs.summary import summarize
+        from isotherm.runs.summary import summary_of
 
-        return summarize(self)
+        return summary_of(self)
 
     def to_arviz(self, weighted: bool = False) -> Any:
         """ArviZ's DataTree: draws of equal weight, or, with `weighted`, raw draws with their log weights beside."""

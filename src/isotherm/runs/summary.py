@@ -44,7 +44,7 @@ class Summary:
         return "\n".join([*lines, *(f"- {note}" for note in self.notes)])
 
 
-def summarize(run: Run) -> Summary:
+def summary_of(run: Run) -> Summary:
     """Weighted means, their errors and standard deviations of the first coordinates, and what to worry about."""
     shapes = {name: leaf.shape[run.log_weights.ndim :] for name, leaf in named_leaves(run.draws).items()}
     places = [
