@@ -60,7 +60,7 @@ def drive(prepared: PreparedRun, host: Host, reached: Reached, prepare_seconds: 
             carry = prepared.source.work(program, prepared.keys, carry, iteration)
             last = _end_of_block(prepared, iteration, num_done, pace)
             stream = prepared.source.block(iteration, last)
-            upcoming = times[num_done : num_done + program.max_records]
+            upcoming = times[num_done : num_done + min(program.max_records, last - iteration)]
             block = program.block(upcoming, settings.target_energy, iteration, last)
             tick = time.perf_counter()
             carry, records, count = program.advance(prepared.keys, stream, carry, records, block)
