@@ -48,14 +48,20 @@ def _by_place(parts: Parts, is_inside: bool) -> tuple[list[Periodic], list[Perio
 
 
 def work_inside(parts: Parts, keys: Keys, state: State, iteration: Array) -> State:
-    """The state of a run after what is due before an iteration. Loops of no or one turn, which copy nothing."""
+    """The state of a run after what is due before an iteration. Loops of no or one turn, which copy nothing.
+
+    Their counter is the iteration, and what they read is held back by it: the compiler would move what does not change inside of
+    a loop, such as the batches of a measurement, out of it, and do that work in every iteration.
+    """
     of_coupling, of_estimator = inside(parts)
     for work in of_coupling:
-        once = functools.partial(_couple_once, parts, work, keys, state, iteration)
-        state = state._replace(coupling=lax.fori_loop(0, _is_due(work, iteration), once, state.coupling))
+        once = functools.partial(_couple_once, parts, work, keys, state)
+        after = lax.fori_loop(iteration, iteration + _is_due(work, iteration), once, state.coupling)
+        state = state._replace(coupling=after)
     for work in of_estimator:
         once = functools.partial(_refresh_once, parts, work, state)
-        state = state._replace(estimator=lax.fori_loop(0, _is_due(work, iteration), once, state.estimator))
+        after = lax.fori_loop(iteration, iteration + _is_due(work, iteration), once, state.estimator)
+        state = state._replace(estimator=after)
     return state
 
 
@@ -63,11 +69,13 @@ def _is_due(work: Periodic, iteration: Array) -> Array:
     return (iteration % work.period(iteration) == 0).astype(jnp.int32)
 
 
-def _couple_once(parts: Parts, work: Periodic, keys: Keys, state: State, iteration: Array, _: Array, own: Any) -> Any:
+def _couple_once(parts: Parts, work: Periodic, keys: Keys, state: State, iteration: Array, own: Any) -> Any:
+    state, iteration = lax.optimization_barrier((state, iteration))
     return couple(parts, work, keys, state._replace(coupling=own), iteration)
 
 
-def _refresh_once(parts: Parts, work: Periodic, state: State, _: Array, own: Any) -> Any:
+def _refresh_once(parts: Parts, work: Periodic, state: State, iteration: Array, own: Any) -> Any:
+    state, _ = lax.optimization_barrier((state, iteration))
     return refresh(parts, work, state._replace(estimator=own))
 
 
