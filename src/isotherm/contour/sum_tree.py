@@ -9,7 +9,6 @@ from jax.custom_batching import custom_vmap
 
 BRANCHES = 32
 _MOST_SLICES = 32
-_MOST_COMPARED = 4096
 
 # The numbers, shape (G, n), and their sums, level by level.
 Levels = tuple[Array, ...]

@@ -42,9 +42,8 @@ def use_compilation_cache(
     if configured is not None:
         return pathlib.Path(configured)
     home = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "isotherm"
-    path = (
-        home if directory is None else pathlib.Path(directory)
-    ) / f"jaxlib-{importlib.metadata.version('jaxlib')}-{_processor()}"
+    version = importlib.metadata.version("jaxlib")
+    path = pathlib.Path(home if directory is None else directory) / f"jaxlib-{version}-{_processor()}"
     try:
         path.mkdir(parents=True, exist_ok=True)
         _prune(path, max_bytes)

@@ -97,7 +97,7 @@ class Annealed(Part):
     Attributes:
         initial: the value at iteration 0.
         rate: the factor by which the value falls; above 1 it falls, below 1 it grows.
-        every: iterations between two changes (an epoch, log).
+        every: iterations between two changes (an epoch, say).
         stop_at: the iteration from which the value stays; None never stops.
 
     Example:
