@@ -57,7 +57,8 @@ def start_positions(init: Any, seed_key: Array, runs: np.ndarray, num_chains: in
             refuse("init", rule, f"leading axis {init.number}", "Change it or `num_chains`.")
         return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(runs), *leaf.shape)), position)
     if callable(init):
-        keys = chain_keys(run_keys(np.asarray(jax.random.key_data(seed_key)), Purpose.INIT, np.asarray(runs)), num_chains)
+        words = np.asarray(jax.random.key_data(seed_key))
+        keys = chain_keys(run_keys(words, Purpose.INIT, runs), num_chains)
         return _as_arrays(jax.vmap(jax.vmap(lambda words: init(_key(words))))(keys))
     position = _as_arrays(init)
     lengths = {leaf.shape[:1] for leaf in jax.tree.leaves(position)}
