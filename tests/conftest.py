@@ -27,16 +27,27 @@ def pytest_unconfigure(config):
 
 
 # Folders whose tests run short loops: there most of the time is the compiler's, and programs that are not optimized will do.
-_SHORT = {"bandits", "cli", "contract", "data", "models", "networks", "predictive", "reproducibility", "unit"}
+_SHORT = {
+    "bandits",
+    "cli",
+    "contract",
+    "data",
+    "experiments",
+    "models",
+    "networks",
+    "predictive",
+    "reproducibility",
+    "unit",
+}
 _UNOPTIMIZED = "jax_disable_most_optimizations"
 
 
 @pytest.fixture(autouse=True, scope="module")
 def compiles(request):
     """How a module compiles. Programs are dropped after it: a process may hold only so many pieces of machine code."""
-    is_short = request.path.parent.name in _SHORT and not getattr(request.module, "IS_OPTIMIZED", False)
-    jax.config.update(_UNOPTIMIZED, is_short)
-    os.environ[_UNOPTIMIZED.upper()] = str(is_short)
+    is_optimized = getattr(request.module, "IS_OPTIMIZED", request.path.parent.name not in _SHORT)
+    jax.config.update(_UNOPTIMIZED, not is_optimized)
+    os.environ[_UNOPTIMIZED.upper()] = str(not is_optimized)
     yield
     programs.forget()
     jax.clear_caches()

@@ -71,6 +71,18 @@ def test_steps_by_hand_are_those_of_a_run(name):
         np.testing.assert_array_equal(positions[at, target[at]], run.draws[0])
         np.testing.assert_array_equal(energies[at, target[at]], run.energies[0])
 
+
+# Every kernel, estimator and coupling.
+SCANNED = ("sgld", "psgld", "sghmc", "svgd", "resgld", "vr_resghmc", "cvr_resghmc", "deo_star_msgd", "icsgld", "awsgld")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in SCANNED else pytest.mark.long) for name in METHODS]
+)
+def test_steps_inside_a_program_are_those_by_hand(name):
+    potential, (sampler, starts) = posterior(), build(name)
+    positions, energies, _, observed = by_hand(sampler, potential, starts, sampler.step)
+
     def body(state, _):
         after, info = sampler.step(jax.random.key(KEY), state)
         return after, (state.position, info.energy, info.observed.get("rung", ()))

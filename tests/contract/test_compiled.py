@@ -11,11 +11,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import lax
 
 import isotherm as iso
-from isotherm.engine import programs
+from isotherm.engine import periodic, program, programs
 from isotherm.kernels import SGLD
 from tests.compiled import prepared, text_of
+
+pytestmark = pytest.mark.as_users
 
 # What is looked at is what users get.
 IS_OPTIMIZED = True
@@ -109,6 +112,54 @@ def test_periodic_work_is_in_the_loop_and_compiles_nothing_of_its_own():
     iso.sample(potential, iso.vr_resgld(1e-3, refresh_every=20), num_steps=100, init=jnp.zeros(()))
     # The start, the loop, and the statistics.
     assert programs.num_programs() == before + 3
+
+
+BATCH, MEASURED = 7, 10
+
+
+def owned(text, trace, shape):
+    """For every loop with iterations in it, which write a `trace`: whether each of its turns does work on arrays of `shape`."""
+    known = computations(text)
+
+    def reached(name, enters_loops):
+        lines = list(known[name])
+        for line in known[name]:
+            called = re.findall(r"(?:calls|to_apply)=%?([\w.\-]+)", line)
+            if enters_loops:
+                called += re.findall(r"body=%?([\w.\-]+)", line)
+            lines += [found for other in called for found in reached(other, enters_loops)]
+        return lines
+
+    bodies = [name for line in text.splitlines() for name in re.findall(r"body=%?([\w.\-]+)", line)]
+    iterating = [name for name in bodies if any(trace in line for line in reached(name, True))]
+    assert iterating
+    return [
+        any(re.search(rf"= {shape}\S* (xor|fusion|call)\(", line) for line in reached(name, False))
+        for name in iterating
+    ]
+
+
+def measuring():
+    potential = iso.from_likelihood(lambda m, x: -0.5 * (x - m) ** 2, None, DATA[:, 0], batch_size=BATCH)
+    run = prepared(potential, iso.resgld(1e-3, measure_every=50), jnp.zeros(()), num_steps=100, thinning=10)
+    text = text_of(run)
+    assert f"u32[{MEASURED},{BATCH}]" in text
+    return owned(text, f"f32[{run.program.group},2]", rf"u32\[{MEASURED},{BATCH}\]")
+
+
+def test_batches_of_measurements_are_drawn_only_when_they_are_due():
+    assert not any(measuring())
+
+
+def test_batches_that_the_compiler_moves_out_of_their_loop_would_be_seen(monkeypatch):
+    def naive(parts, keys, state, iteration):
+        (work,), _ = periodic.inside(parts)
+        once = lambda _, own: periodic.couple(parts, work, keys, state._replace(coupling=own), iteration)  # noqa: E731
+        is_due = (iteration % work.period(iteration) == 0).astype(jnp.int32)
+        return state._replace(coupling=lax.fori_loop(0, is_due, once, state.coupling))
+
+    monkeypatch.setattr(program, "work_inside", naive)
+    assert any(measuring())
 
 
 def test_changed_numbers_compile_nothing():

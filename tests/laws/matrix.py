@@ -38,6 +38,8 @@ MOMENTUM = {
     "icsghmc",
 }
 WITH_DATA = {"vr_resgld", "vr_resghmc", "cvr_resghmc"}
+# Samplers whose two chains share what they learn.
+PAIRED = {"icsgld", "icsghmc", "picsgld"}
 
 # "law": means and variances of exp(-U / T), up to discretization. "noisy law": up to energy noise as well. "mean": means, and
 # spreads within a quarter. "descends": draws come to lie around a minimum. "low": every run comes close to the lowest energy.
@@ -180,25 +182,25 @@ def sampler_of(method: str, setting: str, factor: float) -> iso.Sampler:
 
 
 def run_of(method: str, setting: str, factor: float = 1.0, folder: Any = None) -> iso.Run:
-    """The run of a cell."""
+    """The run of a cell; where there is a folder, stopped half way and resumed."""
     target = target_of(setting)
     sampler = sampler_of(method, setting, factor)
     potential = potential_of(setting, setting == "batches" or method in WITH_DATA)
     # Weighted draws, draws late in cycles, and chains that a preconditioner slows down, need more of them.
     is_slow = method in FAMILIES["contour"] or method in ("psgld", "cycsgld", "cycsghmc")
-    num_steps = int(target.num_steps / min(factor, 1.0)) * (2 if is_slow else 1)
+    num_steps = target.num_steps * (2 if is_slow else 1)
     if setting == "modes" and method in (*FAMILIES["contour"], "psgld"):
-        num_steps *= 4
-    options: dict[str, Any] = {"num_runs": NUM_RUNS, "burn_in": num_steps // 5, "thinning": 10, "seed": 1}
-    if method in ("icsgld", "icsghmc", "picsgld"):
+        num_steps *= 2 if method in PAIRED else 4
+    options: dict[str, Any] = {"num_runs": NUM_RUNS, "burn_in": num_steps // 5, "seed": 1}
+    if method in PAIRED:
         options["num_chains"] = 2
     if method == "svgd":
         num_steps, options = 2_000, {"num_runs": 2, "num_chains": 60, "burn_in": 900, "thinning": 50}
-    if setting == "thinned":
-        options["thinning"] = 37
+    else:
+        options["thinning"] = 37 if setting == "thinned" else target.num_steps // 2_000 * (2 if is_slow else 1)
     dtype = jnp.float64 if setting == "double" else jnp.float32
     options["init"] = lambda key: 0.5 + 0.3 * jax.random.normal(key, (1,), dtype)
-    if setting != "resume":
+    if folder is None:
         return iso.sample(potential, sampler, num_steps=num_steps, progress=False, **options)
     iso.sample(potential, sampler, num_steps=num_steps // 2, progress=False, out=folder, **options)
     return iso.resume(folder, potential, sampler, num_steps=num_steps, progress=False)

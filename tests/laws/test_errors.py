@@ -12,6 +12,8 @@ import isotherm as iso
 from isotherm.runs.estimates import estimate
 from isotherm.runs.standard_errors import tail_shape
 
+IS_OPTIMIZED = False
+
 REPEATS = 200
 
 

@@ -9,6 +9,8 @@ import isotherm as iso
 from isotherm.targets import ten_functions
 from isotherm.targets.functions import rastrigin
 
+IS_OPTIMIZED = False
+
 
 @pytest.mark.parametrize("function", ten_functions(), ids=lambda function: function.name)
 def test_the_ten_functions_are_zero_at_their_minimizers_and_nowhere_below(function):

@@ -20,6 +20,8 @@ from isotherm.exchange import (
 from isotherm.exchange.rules import CorrectedState, Pairing
 from isotherm.foundation.randomness import uniforms
 
+IS_OPTIMIZED = False
+
 NUM_DRAWS = 10_000
 TEMPERATURES = (1.0, 1.9, 3.5, 7.0)
 RUNGS = len(TEMPERATURES)

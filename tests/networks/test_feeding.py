@@ -13,6 +13,8 @@ import isotherm as iso
 from isotherm.engine import programs
 from isotherm.sampling import data_source
 
+pytestmark = pytest.mark.as_users
+
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((130, 4)).astype(np.float32)
 Y = X @ np.array([1.0, -2.0, 0.5, 0.0], np.float32) + 0.3 * RNG.standard_normal(130).astype(np.float32)

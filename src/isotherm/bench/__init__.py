@@ -1,4 +1,4 @@
-"""Speed beside peers, in the same process on the same machine."""
+"""Speed beside peers on the same machine, in turns."""
 
 import importlib.util
 import json
@@ -28,7 +28,7 @@ def run_bench(peers: bool, out: pathlib.Path | None, console: Console) -> list[M
     if peers:
         rows += sgld_rows(1, 5_000_000) + sgld_rows(16, 1_000_000) + exchange_rows(1) + exchange_rows(10)
         rows += csgld_rows(512, 2_000_000, 200_000) + csgld_rows(100_000, 1_000_000, 5_000) + icsgld_rows()
-    table = Table(title="Work per second, medians of 5 in one process; a ratio above 1 means isotherm is faster")
+    table = Table(title="Work per second, medians of 5, in turns; a ratio above 1 means isotherm is faster")
     for column in ("work", "peer", "ours", "theirs", "ratio"):
         table.add_column(column, justify="left" if column in ("work", "peer") else "right")
     for row in rows:

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from isotherm.bench.peers import rows_beside
 from isotherm.bench.timing import Measurement, rates
 from isotherm.bench.toy import plane_energy
 from isotherm.contour import Partition
@@ -24,13 +25,14 @@ def csgld_rows(num_bins: int, num_steps: int, num_steps_theirs: int) -> list[Mea
     sampler = csgld(_STEP_SIZE, partition=Partition(_LOW, width, num_bins), gain=_GAIN, field="theta")
     potential = from_energy(plane_energy)
     settings = {"thinning": _THINNING, "init": jnp.zeros(2), "progress": False}
-    (mine,) = rates(num_steps, lambda: sample(potential, sampler, num_steps=num_steps, **settings).draws)
-    theirs = rates(num_steps_theirs, *(_blackjax(num_bins, width, num_steps_theirs, form) for form in (False, True)))
+
+    def ours():
+        return sample(potential, sampler, num_steps=num_steps, **settings).draws
+
     work = f"CSGLD, 25 modes in the plane, {num_bins} bins, thinned by {_THINNING}, steps/s"
-    return [
-        Measurement(work, f"BlackJAX, {form}", mine, rate)
-        for form, rate in sorted(zip(("all draws kept", "nested scan"), theirs, strict=True), key=lambda pair: -pair[1])
-    ]
+    names = {"all draws kept": False, "nested scan": True}
+    forms = {name: (num_bins, width, num_steps_theirs, is_nested) for name, is_nested in names.items()}
+    return rows_beside(work, (num_steps, ours), "BlackJAX", blackjax_csgld, forms, num_steps_theirs)
 
 
 def icsgld_rows(num_chains: int = 16, num_steps: int = 300_000) -> list[Measurement]:
@@ -51,7 +53,8 @@ def icsgld_rows(num_chains: int = 16, num_steps: int = 300_000) -> list[Measurem
     return [Measurement(work, "our SGLD", mine, independent)]
 
 
-def _blackjax(num_bins: int, width: float, num_steps: int, is_nested: bool) -> Callable[[], Any]:
+def blackjax_csgld(num_bins: int, width: float, num_steps: int, is_nested: bool) -> Callable[[], Any]:
+    """BlackJAX's CSGLD on the same energy."""
     import blackjax  # pyright: ignore[reportMissingImports]
 
     kernel: Any = blackjax.csgld(

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from isotherm.bench.timing import Measurement, rates
+from isotherm.bench.peers import rows_beside
+from isotherm.bench.timing import Measurement
 from isotherm.potentials import from_energy
 from isotherm.samplers import naive_resgld
 from isotherm.sampling import sample
@@ -34,17 +35,14 @@ def exchange_rows(thinning: int, num_sweeps: int = 500_000) -> list[Measurement]
         settings = {"num_steps": num_sweeps, "thinning": thinning, "progress": False}
         return sample(potential, sampler, init=jnp.zeros(2), **settings).draws
 
-    forms = {"sample_chain": _sample_chain, "nested scan": _scan}
-    mine, *theirs = rates(num_sweeps, ours, *(_compiled(form, num_sweeps, thinning) for form in forms.values()))
     kept = "every draw kept" if thinning == 1 else f"thinned by {thinning}"
     work = f"Exchange, {_NUM_REPLICAS} replicas, 25 modes, {kept}, sweeps/s"
-    return [
-        Measurement(work, f"TensorFlow Probability, {form}", mine, rate)
-        for form, rate in sorted(zip(forms, theirs, strict=True), key=lambda pair: -pair[1])
-    ]
+    forms = {form: (form, num_sweeps, thinning) for form in _FORMS}
+    return rows_beside(work, (num_sweeps, ours), "TensorFlow Probability", tfp_exchange, forms)
 
 
-def _compiled(form: Callable[..., Any], num_sweeps: int, thinning: int) -> Callable[[], Any]:
+def tfp_exchange(form: str, num_sweeps: int, thinning: int) -> Callable[[], Any]:
+    """TensorFlow Probability's exchange on the same energy, in one form of a loop."""
     with warnings.catch_warnings():
         # Its import reads deprecated names of JAX, and its swaps ask for 64-bit integers, which JAX makes 32-bit.
         warnings.simplefilter("ignore")
@@ -52,7 +50,7 @@ def _compiled(form: Callable[..., Any], num_sweeps: int, thinning: int) -> Calla
 
         kernel = _kernel(tfp.mcmc)
         key = jax.random.PRNGKey(0)
-        run = jax.jit(lambda key: form(tfp.mcmc, kernel, key, num_sweeps, thinning)).lower(key).compile()
+        run = jax.jit(lambda key: _FORMS[form](tfp.mcmc, kernel, key, num_sweeps, thinning)).lower(key).compile()
     return lambda: run(key)
 
 
@@ -101,3 +99,6 @@ def _scan(_: Any, kernel: Any, key: Any, num_sweeps: int, thinning: int) -> Any:
     # Swaps change the shapes of some results for good, so that the first sweep is not part of the scan.
     carry = kernel.one_step(start, kernel.bootstrap_results(start), seed=key)
     return lax.scan(stretch, carry, keys)[1]
+
+
+_FORMS = {"sample_chain": _sample_chain, "nested scan": _scan}

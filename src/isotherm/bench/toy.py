@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from isotherm.bench.timing import Measurement, rates
+from isotherm.bench.peers import rows_beside
+from isotherm.bench.timing import Measurement
 from isotherm.potentials import from_energy
 from isotherm.samplers import sgld
 from isotherm.sampling import sample
@@ -22,24 +23,20 @@ def plane_energy(x: Any) -> Any:
 
 
 def sgld_rows(num_chains: int, num_steps: int) -> list[Measurement]:
-    """Chain-steps per second, thinned by 100, beside the faster of BlackJAX's two forms."""
+    """Chain-steps per second, thinned by 100, beside BlackJAX's kernel in two forms of a scan."""
     potential, sampler = from_energy(plane_energy), sgld(step_size=_STEP_SIZE)
     settings = {"num_steps": num_steps, "num_chains": num_chains, "thinning": _THINNING, "progress": False}
 
     def ours():
         return sample(potential, sampler, init=jnp.zeros(2), **settings).draws
 
-    kept, nested = _blackjax(num_chains, num_steps, None), _blackjax(num_chains, num_steps, _THINNING)
-    mine, *theirs = rates(num_chains * num_steps, ours, kept, nested)
-    forms = ("all draws kept", "nested scan")
     work = f"SGLD, 25 modes in the plane, {num_chains} chain{'s' * (num_chains > 1)}, thinned by {_THINNING}, chain-steps/s"
-    return [
-        Measurement(work, f"BlackJAX, {form}", mine, theirs_)
-        for form, theirs_ in sorted(zip(forms, theirs, strict=True), key=lambda pair: -pair[1])
-    ]
+    forms = {"all draws kept": (num_chains, num_steps, None), "nested scan": (num_chains, num_steps, _THINNING)}
+    return rows_beside(work, (num_chains * num_steps, ours), "BlackJAX", blackjax_sgld, forms)
 
 
-def _blackjax(num_chains: int, num_steps: int, thinning: int | None) -> Callable[[], Any]:
+def blackjax_sgld(num_chains: int, num_steps: int, thinning: int | None) -> Callable[[], Any]:
+    """BlackJAX's SGLD on the same energy."""
     import blackjax  # pyright: ignore[reportMissingImports]
 
     kernel: Any = blackjax.sgld(lambda x, _: -jax.grad(plane_energy)(x))

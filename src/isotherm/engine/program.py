@@ -13,6 +13,7 @@ from isotherm.coupling import Observed
 from isotherm.engine import programs
 from isotherm.engine.blocks import Block, Buffers, Carry, chunk, segment
 from isotherm.engine.iteration import Parts, State, init_state, iterate, over_chains
+from isotherm.engine.packing import Packing
 from isotherm.engine.periodic import add_pieces, couple, outside, refresh, work_inside
 from isotherm.engine.random_inputs import Keys, draw_batches, draw_noise
 from isotherm.engine.records import Records, Trace, choose_chains, init_milestones, zeros
@@ -41,6 +42,7 @@ class Program(Part):
         weighs_all: whether every iteration is weighed, or only those that are recorded.
         tracks_best: whether best positions are followed.
         energy_dtype: of energies.
+        packing: how the engine holds positions.
         collect: maps a position to what a record keeps of it.
     """
 
@@ -55,6 +57,7 @@ class Program(Part):
     weighs_all: Static[bool]
     tracks_best: Static[bool]
     energy_dtype: Static[Any]
+    packing: Static[Packing]
     collect: Static[Callable[[Any], Any]]
 
     def init(self, position: Any) -> tuple[Carry, Records]:
@@ -155,7 +158,7 @@ class Program(Part):
         collect = self.collect
         for _ in self.lanes:
             collect = jax.vmap(collect)
-        return collect(position), model_state
+        return collect(self.packing.unpack(position)), model_state
 
     def row_like(self, state: State) -> Trace:
         """The shapes of a row of the trace."""
@@ -170,6 +173,7 @@ class Program(Part):
         return self.parts.coupling.log_weights is not None
 
     def _init(self, position: Any) -> tuple[Carry, Records]:
+        position = self.packing.pack(position)
         state = self.over_runs(init_state, position, mode="vmap")
         carry = Carry(state, init_milestones(self.lanes, self.energy_dtype, position, self.tracks_best))
         # A weakly typed leaf would be another program's argument.
@@ -206,7 +210,10 @@ class Program(Part):
             told = self.over_runs(lambda parts, s: parts.coupling.statistics(s), state.coupling, mode="vmap")
         of_chain = lambda parts, kernel: jax.vmap(parts.kernel.statistics)(kernel)  # noqa: E731
         moved = self.over_runs(of_chain, state.kernel, mode="vmap")
-        return {**carry.milestones._asdict(), **moved, **told}
+        seen = carry.milestones
+        if self.tracks_best:
+            seen = seen._replace(best_position=self.packing.unpack(seen.best_position))
+        return {**seen._asdict(), **moved, **told}
 
     def _couple(self, keys, stream, carry, iteration):
         held = (stream.examples, stream.weights)

@@ -79,6 +79,9 @@ def potential_noises(
 
         return jax.vmap(of_chain, out_axes=1)(keys_own)
 
+    shapes = jax.eval_shape(of_evaluation, 0)
+    if not jax.tree.leaves(shapes):
+        return (shapes,) * number
     if number == 1:
         return (of_evaluation(0),)
     drawn = jax.vmap(of_evaluation)(jnp.arange(number))

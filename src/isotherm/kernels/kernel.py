@@ -40,11 +40,19 @@ class Kernel(Part):
         needs_noise: whether `step` uses the standard normal noise that it is handed.
         needs_curvature: whether `step` uses `Curvature`, which costs about one more gradient.
         is_joint: whether `step` moves all chains of a run together, with a leading axis of chains everywhere.
+        is_elementwise: whether it treats all numbers of a position alike, whatever leaf they are in. The engine then hands it
+            positions of many leaves as one vector per type of number; else it sees the tree that the user gave. A subclass
+            says so itself: this is not inherited.
     """
 
     needs_noise: bool = True
     needs_curvature: bool = False
     is_joint: bool = False
+    is_elementwise: bool = False
+
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        cls.is_elementwise = cls.__dict__.get("is_elementwise", False)
 
     def check(self, position: Any) -> None:
         """Refuse, before any work, starts that this kernel cannot use; leaves have the axes (run, chain, ...)."""

@@ -27,6 +27,10 @@ class Limited(WrappedKernel):
     def __post_init__(self):
         check_real("max_displacement", self.length, "Give a length, such as a tenth of the domain.", above=0.0)
 
+    @property
+    def is_elementwise(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.inner.is_elementwise
+
     def init(self, position: Any) -> Any:
         return self.inner.init(position)
 

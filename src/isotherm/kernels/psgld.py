@@ -55,6 +55,8 @@ class PSGLD(Kernel):
     curvature_correction: Static[bool] = False
     freeze_after: Static[int | None] = None
 
+    is_elementwise = True
+
     def __post_init__(self):
         check_real("decay", self.decay, "Give the memory of the running mean, such as 0.99.", minimum=0.0, maximum=1.0)
         check_real("regularizer", self.regularizer, "Give a small number, such as 1e-3.", above=0.0)

@@ -50,6 +50,8 @@ class SGHMC(Kernel):
     gradient_variance: float = 0.0
     resample_every: Static[int | None] = None
 
+    is_elementwise = True
+
     def __post_init__(self):
         check_friction(self.friction)
         check_real("gradient_variance", self.gradient_variance, "Give a variance, or 0.", minimum=0.0)
@@ -88,6 +90,7 @@ class MomentumSGD(Kernel):
     friction: float = 0.1
 
     needs_noise = False
+    is_elementwise = True
 
     def __post_init__(self):
         check_friction(self.friction)

@@ -34,6 +34,8 @@ class SGLD(Kernel):
         Welling and Teh 2011; Deng 2021, equation for SGLD in chapter 2.
     """
 
+    is_elementwise = True
+
     def init(self, position: Any) -> PositionState:
         return PositionState(position)
 
@@ -48,6 +50,7 @@ class SGD(Kernel):
     """Stochastic gradient descent: x_{k+1} = x_k - epsilon_k * g_k. SGLD at temperature zero, and no noise is drawn."""
 
     needs_noise = False
+    is_elementwise = True
 
     def init(self, position: Any) -> PositionState:
         return PositionState(position)

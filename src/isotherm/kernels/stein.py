@@ -36,6 +36,7 @@ class Stein(Kernel):
 
     needs_noise = False
     is_joint = True
+    is_elementwise = True
 
     def __post_init__(self):
         if self.bandwidth is not None:

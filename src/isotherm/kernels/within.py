@@ -46,6 +46,11 @@ class Within(WrappedKernel):
         if not np.all(low < high):
             refuse("box", "(low, high) with low below high", repr(self.box), "Swap the ends, or widen the box.")
 
+    @property
+    def is_elementwise(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        # Arrays broadcast against leaves.
+        return self.inner.is_elementwise and all(np.ndim(end) == 0 for end in self.box)
+
     def init(self, position: Any) -> BoxedState:
         return BoxedState(self.inner.init(position), jnp.zeros((), jnp.int32))
 

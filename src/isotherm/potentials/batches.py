@@ -48,10 +48,13 @@ def permute(key: Array, positions: Array, num_data: Any) -> Array:
             left, right = right, left ^ (_mix(right ^ key_round) & mask)
         return (left << half) | right
 
-    def walk(value):
-        return jnp.where(value >= size, encrypt(value), value)
+    def walk(walked):
+        value, is_outside = walked
+        value = jnp.where(is_outside, encrypt(value), value)
+        return value, value >= size
 
-    images = lax.while_loop(lambda value: jnp.any(value >= size), walk, encrypt(positions.astype(jnp.uint32)))
+    start = (positions.astype(jnp.uint32), jnp.ones_like(positions, bool))
+    images, _ = lax.while_loop(lambda walked: jnp.any(walked[1]), walk, start)
     return images.astype(jnp.int32)
 
 

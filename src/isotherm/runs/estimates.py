@@ -1,5 +1,6 @@
 """Estimates from weighted draws. Every one honors the weights, and none needs all draws in memory at once."""
 
+import functools
 import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -54,10 +55,16 @@ def pieces(
         yield piece, flat(weights[span], axis)
 
 
+@functools.lru_cache(maxsize=32)
+def _for_each(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The function for many draws at once, compiled once: the last few functions are kept."""
+    return jax.jit(jax.vmap(lambda x: jax.tree.map(jnp.asarray, function(x))))
+
+
 def expectation(function: Callable[[Any], Any], draws: Any, log_weights: np.ndarray) -> Any:
     """The weighted mean of `function` over draws."""
     weights = normalized_weights(log_weights)
-    each = jax.jit(jax.vmap(function))
+    each = _for_each(function)
     total: Any = None
     for piece, mass in pieces(draws, weights):
         is_used = mass > 0
@@ -97,12 +104,12 @@ class Estimate(NamedTuple):
 
 def estimate(function: Callable[[Any], Any], draws: Any, log_weights: np.ndarray) -> Estimate:
     """The weighted mean of `function` with its standard error; see `isotherm.runs.standard_errors`."""
-    each = jax.jit(jax.vmap(lambda x: jax.tree.map(lambda leaf: jnp.asarray(leaf, float), function(x))))
+    each = _for_each(function)
     shapes: Any = None
 
     def rows(piece):
         nonlocal shapes
-        values = each(piece)
+        values = jax.tree.map(np.asarray, each(piece))
         shapes = jax.tree.map(lambda leaf: np.zeros(leaf.shape[1:]), values)
         leaves = [np.asarray(leaf, np.float64).reshape(len(leaf), -1) for leaf in jax.tree.leaves(values)]
         return np.concatenate(leaves, axis=1)
@@ -170,17 +177,19 @@ def mode_masses(modes: Any, draws: Any, log_weights: np.ndarray, num_modes: int 
         log_weights: the same axes up to the draws.
         num_modes: how many modes there are, where `modes` is a function.
     """
+    label: Callable[[Any], Any]
     if callable(modes):
         count = check_integer("num_modes", num_modes, 1, "Say how many modes the function names.")
-        label = jax.jit(jax.vmap(modes))
+        label = _for_each(modes)
     else:
         centers = np.asarray(modes)
         count = len(centers)
 
-        def label(positions):
+        def nearest(positions):
             squares = ((positions - center) ** 2 for center in centers)
             return np.argmin([square.reshape(len(positions), -1).sum(axis=1) for square in squares], axis=0)
 
+        label = nearest
     masses = np.zeros(count)
     for piece, mass in pieces(draws, normalized_weights(log_weights)):
         is_used = mass > 0

@@ -14,7 +14,7 @@ import numpy as np
 from isotherm.foundation.errors import refuse
 from isotherm.runs.pytree_json import describe_structure, named_leaves, rebuild
 
-FORMAT = 2
+FORMAT = 3
 _CHUNK_BYTES = 4 << 20
 
 

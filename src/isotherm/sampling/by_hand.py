@@ -13,6 +13,7 @@ from isotherm.engine import programs
 from isotherm.engine.blocks import Carry
 from isotherm.engine.iteration import Parts, State, init_state, iterate
 from isotherm.engine.lengths import sizes_of
+from isotherm.engine.packing import Packing
 from isotherm.engine.periodic import work_inside
 from isotherm.engine.program import Program, identity
 from isotherm.engine.random_inputs import Keys, draw_batches, draw_noise, open_streams
@@ -37,17 +38,19 @@ class LoopState(Part):
         iteration: the number of the next iteration.
         potential: what is sampled.
         energy_dtype: the type of its energies.
+        packing: how the engine holds positions.
     """
 
     chains: State
     iteration: Any
     potential: Potential
     energy_dtype: Static[str]
+    packing: Static[Packing]
 
     @property
     def position(self) -> Any:
         """The positions of the chains, with a leading axis of chains."""
-        return self.chains.position
+        return self.packing.unpack(self.chains.position)
 
 
 class Info(NamedTuple):
@@ -81,17 +84,19 @@ def start(sampler: "Sampler", potential: Potential, position: Any, num_chains: i
 def begin(sampler: "Sampler", potential: Potential, positions: Any) -> LoopState:
     """The state of chains at `positions`, along the leading axis; they may be traced."""
     potential = as_arguments(potential, number_dtype(positions))
-    parts = sampler.parts(potential, "vmap", number_dtype(positions))
-    chains = jax.tree.map(lambda leaf: jnp.array(leaf, leaf.dtype), init_state(parts, positions))
-    dtype = energy_dtype(potential, jax.tree.map(lambda leaf: leaf[0], positions))
-    return LoopState(chains, jnp.zeros((), jnp.int32), potential, dtype)
+    one = jax.tree.map(lambda leaf: leaf[0], positions)
+    packing = Packing.of(one, sampler.kernel)
+    parts = sampler.parts(packing.around(potential), "vmap", number_dtype(positions))
+    chains = jax.tree.map(lambda leaf: jnp.array(leaf, leaf.dtype), init_state(parts, packing.pack(positions)))
+    return LoopState(chains, jnp.zeros((), jnp.int32), potential, energy_dtype(potential, one), packing)
 
 
 def step(sampler: "Sampler", key: Any, state: LoopState, data: Any) -> tuple[LoopState, Info]:
     """One iteration: by the compiled block where nothing is traced, else by the same iteration in the user's own program."""
-    num_chains = jax.tree.leaves(state.position)[0].shape[0]
+    num_chains = jax.tree.leaves(state.chains.position)[0].shape[0]
     keys = open_streams(_words(key), np.zeros((), np.int32), num_chains)
-    parts = sampler.parts(state.potential, "vmap", number_dtype(state.position))
+    potential = state.packing.around(state.potential)
+    parts = sampler.parts(potential, "vmap", number_dtype(state.chains.position))
     batches = None if data is None else _given(parts, data, num_chains)
     leaves = jax.tree.leaves((keys, state, sampler, batches))
     if any(isinstance(leaf, Tracer) for leaf in leaves):
@@ -116,12 +121,12 @@ def _iterate_once(parts: Parts, keys: Keys, state: State, iteration: Array, batc
 
 def _by_block(parts: Parts, keys: Keys, state: LoopState) -> tuple[State, Info]:
     """The compiled block of `iso.sample` with the bounds (k, k + 1)."""
-    position, iteration = state.position, int(state.iteration)
+    position, iteration = state.chains.position, int(state.iteration)
     num_chains = jax.tree.leaves(position)[0].shape[0]
     one = jax.tree.map(lambda leaf: leaf[0], position)
     dtype = state.energy_dtype
     sizes = sizes_of(parts, num_chains, one, state.chains.coupling, thinning=1, num_records=1)
-    program = Program(parts, None, num_chains, False, *sizes, False, dtype, identity)
+    program = Program(parts, None, num_chains, False, *sizes, False, dtype, state.packing, identity)
     # The carry is used up, and the caller keeps the old state.
     chains = jax.tree.map(jnp.copy, state.chains)
     milestones, records = programs.call(_nothing_yet, program, chains)

@@ -11,6 +11,7 @@ import numpy as np
 from isotherm.engine.blocks import Carry
 from isotherm.engine.iteration import Parts
 from isotherm.engine.lengths import sizes_of
+from isotherm.engine.packing import Packing
 from isotherm.engine.program import Program, identity
 from isotherm.engine.random_inputs import Keys, open_streams
 from isotherm.engine.records import Records
@@ -74,7 +75,8 @@ def prepare(
     sampler = samplers[0]
     one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[2:], leaf.dtype), position)
     dtype = energy_dtype(potential, one)
-    stored = potential.on_device()
+    packing = Packing.of(one, sampler.kernel)
+    stored = packing.around(potential.on_device())
     bound = [s.parts(stored, settings.chain_mode, number_dtype(position)) for s in samplers]
     times = settings.record_times(sampler.window)
     lanes = (layout.total or 1) * settings.num_chains
@@ -83,7 +85,7 @@ def prepare(
     tracks_best = not potential.has_data if settings.track_best is None else settings.track_best
     swept = layout.num_samplers is not None and layout.total is not None
     parts = _stacked(bound, (layout.total or 1) // len(samplers)) if swept else bound[0]
-    program = Program(parts, layout.total, settings.num_chains, swept, *sizes, tracks_best, dtype, collect)
+    program = Program(parts, layout.total, settings.num_chains, swept, *sizes, tracks_best, dtype, packing, collect)
     words, runs = np.asarray(jax.random.key_data(settings.seed_key())), np.asarray(layout.run_numbers)
     keys = open_streams(words, runs if layout.total is not None else runs[0], settings.num_chains)
     keys = jax.tree.map(jnp.asarray, keys)

@@ -1,0 +1,97 @@
+"""Positions of many leaves as one vector for each type of number.
+
+A network has dozens of leaves. Kernels move all of them in the same way, and leaf by leaf every draw of noise and every move would
+be compiled, and on an accelerator started, dozens of times. So inside the engine a position is a few long vectors; what users
+wrote, such as energies, priors and `collect`, still sees the tree.
+"""
+
+import dataclasses
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from isotherm.foundation.parts import Static
+from isotherm.kernels.kernel import Kernel
+from isotherm.potentials.potential import Evaluation, Potential, WrappedPotential
+
+
+@dataclasses.dataclass(frozen=True)
+class Packing:
+    """How trees of one kind are packed.
+
+    Attributes:
+        structure: of the tree; None where nothing is packed, and trees stay as they are.
+        shapes: of its leaves.
+        dtypes: of its leaves.
+    """
+
+    structure: Any = None
+    shapes: tuple[tuple[int, ...], ...] = ()
+    dtypes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, one: Any, kernel: Kernel) -> "Packing":
+        """For positions like `one`, if there are leaves to join and the kernel treats all of them alike."""
+        leaves, structure = jax.tree.flatten(one)
+        if len(leaves) < 2 or not kernel.is_elementwise:
+            return cls()
+        return cls(structure, tuple(leaf.shape for leaf in leaves), tuple(str(leaf.dtype) for leaf in leaves))
+
+    def pack(self, tree: Any) -> Any:
+        """Vectors (*lead, size) by type, of a tree with leaves (*lead, *shape)."""
+        if self.structure is None:
+            return tree
+        flat = [
+            leaf.reshape((*leaf.shape[: leaf.ndim - len(shape)], -1))
+            for leaf, shape in zip(jax.tree.leaves(tree), self.shapes, strict=True)
+        ]
+        return {name: jnp.concatenate([flat[k] for k in places], axis=-1) for name, places in self._places().items()}
+
+    def unpack(self, vectors: Any) -> Any:
+        """The tree again."""
+        if self.structure is None:
+            return vectors
+        leaves: list[Any] = [None] * len(self.shapes)
+        for name, places in self._places().items():
+            lead = vectors[name].shape[:-1]
+            # Its transpose is one concatenation, where that of slices would be a sum of padded vectors.
+            pieces = lax.split(vectors[name], [math.prod(self.shapes[k]) for k in places], axis=len(lead))
+            for k, piece in zip(places, pieces, strict=True):
+                leaves[k] = piece.reshape((*lead, *self.shapes[k]))
+        return self.structure.unflatten(leaves)
+
+    def around(self, potential: Potential) -> Potential:
+        """The potential of packed positions."""
+        return potential if self.structure is None else PackedPotential(potential, self)
+
+    def _places(self) -> dict[str, list[int]]:
+        return {name: [k for k, other in enumerate(self.dtypes) if other == name] for name in sorted(set(self.dtypes))}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class PackedPotential(WrappedPotential):
+    """A potential whose positions are packed.
+
+    Attributes:
+        packing: how.
+    """
+
+    packing: Static[Packing]
+
+    def draw(self, key_shared: Array, key_own: Array, iterations: Array, position: Any) -> Any:
+        return self.inner.draw(key_shared, key_own, iterations, self.packing.unpack(position))
+
+    def evaluate(self, position: Any, batch: Any, noise: Any, model_state: Any) -> Evaluation:
+        return self.inner.evaluate(self.packing.unpack(position), batch, noise, model_state)
+
+    def prior_energy(self, position: Any) -> Array:
+        return self.inner.prior_energy(self.packing.unpack(position))
+
+    def piece_energy(self, position: Any, model_state: Any, batch: Any, piece: Array) -> Array:
+        return self.inner.piece_energy(self.packing.unpack(position), model_state, batch, piece)
+
+    def full_energy(self, position: Any, model_state: Any = None) -> Array:
+        return self.inner.full_energy(self.packing.unpack(position), model_state)
