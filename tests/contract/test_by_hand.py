@@ -28,6 +28,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     **{name: BINS for name in ("csgld", "csghmc", "icsgld", "icsghmc", "picsgld", "awsgld")},
     "ksgld": {"partition": (40.0, 90.0, 5), "theta": (0.4, 0.3, 0.2, 0.05, 0.05)},
 }
+# Every kernel, estimator and coupling: the others are scanned by `make test-long`.
+SCANNED = ("sgld", "psgld", "sghmc", "svgd", "resgld", "vr_resghmc", "cvr_resghmc", "deo_star_msgd", "icsgld", "awsgld")
 DATA = np.random.default_rng(0).normal(size=100).astype(np.float32)
 STARTS = np.random.default_rng(1).normal(size=(CHAINS, 2)).astype(np.float32)
 
@@ -71,18 +73,11 @@ def test_steps_by_hand_are_those_of_a_run(name):
         np.testing.assert_array_equal(positions[at, target[at]], run.draws[0])
         np.testing.assert_array_equal(energies[at, target[at]], run.energies[0])
 
+    if name in SCANNED:
+        compare_inside_a_program(sampler, potential, starts, positions, energies, observed)
 
-# Every kernel, estimator and coupling.
-SCANNED = ("sgld", "psgld", "sghmc", "svgd", "resgld", "vr_resghmc", "cvr_resghmc", "deo_star_msgd", "icsgld", "awsgld")
 
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in SCANNED else pytest.mark.long) for name in METHODS]
-)
-def test_steps_inside_a_program_are_those_by_hand(name):
-    potential, (sampler, starts) = posterior(), build(name)
-    positions, energies, _, observed = by_hand(sampler, potential, starts, sampler.step)
-
+def compare_inside_a_program(sampler, potential, starts, positions, energies, observed):
     def body(state, _):
         after, info = sampler.step(jax.random.key(KEY), state)
         return after, (state.position, info.energy, info.observed.get("rung", ()))
@@ -91,6 +86,14 @@ def test_steps_inside_a_program_are_those_by_hand(name):
     np.testing.assert_allclose(scanned[0], positions, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(scanned[1], energies, rtol=1e-4)
     np.testing.assert_array_equal(scanned[2], observed.get("rung", ()))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [name for name in METHODS if name not in SCANNED])
+def test_other_steps_inside_a_program_are_those_by_hand(name):
+    potential, (sampler, starts) = posterior(), build(name)
+    positions, energies, _, observed = by_hand(sampler, potential, starts, sampler.step)
+    compare_inside_a_program(sampler, potential, starts, positions, energies, observed)
 
 
 @pytest.mark.parametrize("name", ["resgld", "vr_resgld"])

@@ -16,7 +16,7 @@ from isotherm.exchange import (
     geometric_ladder,
     optimal_window,
 )
-from isotherm.foundation.schedules import PolynomialGain
+from isotherm.foundation.gains import PolynomialGain
 
 
 def energy(x):

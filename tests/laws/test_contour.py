@@ -15,7 +15,7 @@ from isotherm.contour.fields import Psi, as_field
 from isotherm.contour.sum_tree import prefix_sums
 from isotherm.contour.theta_histogram import add, fold_scale, init_histogram
 from isotherm.coupling import CouplingInputs
-from isotherm.foundation.schedules import PolynomialGain
+from isotherm.foundation.gains import PolynomialGain
 from isotherm.kernels import SGLD, limited
 from isotherm.kernels.kernel import Move
 from isotherm.targets import csgld_mixture

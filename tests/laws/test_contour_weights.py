@@ -13,7 +13,7 @@ from isotherm.contour.fields import FIELDS, as_field
 from isotherm.contour.sum_tree import prefix_sums
 from isotherm.contour.theta_histogram import add, fold_scale, init_histogram
 from isotherm.coupling import CouplingInputs
-from isotherm.foundation.schedules import PolynomialGain
+from isotherm.foundation.gains import PolynomialGain
 
 NAMES = {kind: name for name, kind in FIELDS.items()}
 NORMAL = iso.from_energy(lambda x: 0.5 * jnp.sum(x**2))

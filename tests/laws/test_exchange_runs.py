@@ -18,7 +18,7 @@ from isotherm.exchange import (
     Exchange,
     Ladder,
 )
-from isotherm.foundation.schedules import PolynomialGain
+from isotherm.foundation.gains import PolynomialGain
 from isotherm.kernels import SGLD
 from isotherm.targets import mixture_posterior, modes25, resgld_mixtures
 

@@ -1,8 +1,9 @@
 """Every named sampler in every setting keeps what it promises. See `tests.laws.matrix`.
 
 Laws are judged with four standard errors and a bound on the bias that is computed: twice the difference to a run with half the step
-size, which for a bias of first order is the bias itself. In a box, whose walls cost a layer of the width of a step, the order is
-between 1/2 and 1, and the factor that of 1/2. A tolerance of more than 0.12 would see too little, and fails too.
+size, which for a bias of first order is the bias itself, and two standard errors of that. In a box, whose walls cost a layer of the
+width of a step, the order is between 1/2 and 1, and the factor that of 1/2. A tolerance of more than 0.12 would see too little, and
+fails too.
 """
 
 import contextlib
@@ -62,11 +63,12 @@ def test_the_page_of_promises_is_this_table():
 
 
 def bias_bound(run, half, method: str, setting: str) -> np.ndarray:
-    """A multiple of the difference of mean and variance at the step size and at half of it."""
+    """A multiple of the difference of mean and variance at the step size and at half of it, with two standard errors of its own."""
     low = _low(method, setting)
-    found = [moments_of(one, low).mean(axis=0) for one in (run, half)]
+    difference = moments_of(run, low) - moments_of(half, low)
+    error = difference.std(axis=0, ddof=1) / np.sqrt(NUM_RUNS)
     order = 0.5 if setting == "box" else 1.0
-    return np.abs(found[0] - found[1]) / (1 - 0.5**order)
+    return (np.abs(difference.mean(axis=0)) + 2 * error) / (1 - 0.5**order)
 
 
 def _low(method: str, setting: str) -> float:

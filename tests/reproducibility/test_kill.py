@@ -1,13 +1,17 @@
 """A run that is killed at any moment resumes and ends as if it had not been."""
 
+import contextlib
+import os
 import pathlib
 import random
 import signal
 import subprocess
 import sys
 import time
+from typing import Any
 
 import numpy as np
+import pytest
 
 import isotherm as iso
 from tests.reproducibility.child import go
@@ -16,29 +20,52 @@ NUM_KILLS = 20
 CHILD = pathlib.Path(__file__).parent / "child.py"
 
 
-def test_killed_at_twenty_random_moments(tmp_path):
+@pytest.fixture
+def start():
+    """Starts a run in a process of its own, and gives the number of it."""
+    command = [sys.executable, str(CHILD)]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    nursery: Any
+    with subprocess.Popen(command, cwd=CHILD.parents[2], env=environment, text=True, **pipes) as nursery:
+
+        def begin(folder):
+            nursery.stdin.write(f"{folder}\n")
+            nursery.stdin.flush()
+            return int(nursery.stdout.readline())
+
+        yield begin
+        nursery.stdin.close()
+
+
+def test_killed_at_twenty_random_moments(tmp_path, start):
     whole = go(tmp_path / "whole")
     moments = random.Random(1)
     kills, kills_while_running, number = 0, 0, 0
     while kills < NUM_KILLS:
         folder = tmp_path / f"killed-{number}"
         began = time.time()
-        child = subprocess.Popen([sys.executable, str(CHILD), str(folder)], cwd=CHILD.parents[2])
+        process = start(folder)
         # Every other one is killed while it iterates; the others at any moment, such as while they start.
-        while kills % 2 and child.poll() is None and not has_saved(folder, began):
+        while kills % 2 and is_alive(process) and not has_saved(folder, began):
             time.sleep(0.05)
         time.sleep(moments.uniform(0.0, 2.0))
-        if child.poll() is None:
+        if is_alive(process):
             kills += 1
             kills_while_running += has_saved(folder, began)
-            child.send_signal(signal.SIGKILL)
-            child.wait()
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+            while is_alive(process):
+                time.sleep(0.01)
         else:
-            assert child.returncode == 0
             compare(whole, iso.load(folder))
             number += 1
     compare(whole, go(tmp_path / f"killed-{number}"))
     assert kills_while_running >= NUM_KILLS // 3
+
+
+def is_alive(process):
+    return pathlib.Path(f"/proc/{process}").exists()
 
 
 def has_saved(folder, began):

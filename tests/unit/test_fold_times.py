@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 from isotherm.contour.theta_histogram import LOWEST_LOG_SCALE, fold_times
+from isotherm.foundation.gains import PolynomialGain
 from isotherm.foundation.periodic import Periodic
-from isotherm.foundation.schedules import PolynomialGain, as_schedule
+from isotherm.foundation.schedules import as_schedule
 
 HORIZON = 300_000
 

@@ -29,9 +29,10 @@ from isotherm.contour.theta_histogram import (
 from isotherm.contour.weight_rule import RegularizedWeights
 from isotherm.coupling import Coupling, CouplingInputs, Needs, Pilot, measured_variance
 from isotherm.foundation.errors import check_choice, check_integer, check_real, refuse
+from isotherm.foundation.gains import PolynomialGain
 from isotherm.foundation.parts import Static
 from isotherm.foundation.periodic import Periodic
-from isotherm.foundation.schedules import PolynomialGain, Schedule, as_schedule, check_schedule
+from isotherm.foundation.schedules import Schedule, as_schedule, check_schedule
 from isotherm.kernels.kernel import Move
 
 DEFAULT_GAIN = PolynomialGain(1.0, 0.6, 100.0)

@@ -15,7 +15,7 @@ from jax.custom_batching import custom_vmap
 
 from isotherm.contour.sum_tree import add_to_levels, levels_of, prefix_sums
 from isotherm.foundation.errors import check_real
-from isotherm.foundation.schedules import Schedule, as_schedule
+from isotherm.foundation.schedules import Schedule, values_at
 
 FLOOR = 1e-37
 _UNIT = 1e28
@@ -123,7 +123,7 @@ def fold_times(gain: Schedule) -> tuple[int, tuple[tuple[int, int], ...]]:
     """
     counts = np.unique(np.concatenate([[0], np.geomspace(1, 1e8, 60), _LATER]).astype(np.int32))
     with jax.ensure_compile_time_eval():
-        gains = np.asarray([as_schedule(gain)(count) for count in counts])
+        gains = values_at(gain, counts)
     check_real("gain", float(gains.min()), "Theta moves this fraction of the way.", above=0.0)
     check_real("gain", float(gains.max()), "Lower it: theta moves this fraction of the way.", maximum=1.0)
     periods = {first: _period(float(gains[counts >= first].max())) for first in (0, *_LATER)}

@@ -10,8 +10,9 @@ from jax import Array
 
 from isotherm.exchange.ladder import Ladder, check_rising
 from isotherm.foundation.errors import check_integer, check_real
+from isotherm.foundation.gains import PolynomialGain
 from isotherm.foundation.parts import Part, Static
-from isotherm.foundation.schedules import PolynomialGain, Schedule, as_schedule, check_schedule
+from isotherm.foundation.schedules import Schedule, as_schedule, check_schedule
 
 
 class Pairing(NamedTuple):

@@ -12,7 +12,7 @@ from isotherm.experiments.flattening import bin_masses, energies_on_grid
 from isotherm.experiments.plots import panels
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
-from isotherm.foundation.schedules import PolynomialGain
+from isotherm.foundation.gains import PolynomialGain
 from isotherm.potentials import with_noise
 from isotherm.runs import Run
 from isotherm.samplers import awsgld, sgld

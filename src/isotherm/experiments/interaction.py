@@ -10,7 +10,7 @@ from isotherm.contour import Partition
 from isotherm.experiments.plots import panels
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
-from isotherm.foundation.schedules import PolynomialGain
+from isotherm.foundation.gains import PolynomialGain
 from isotherm.potentials import from_energy
 from isotherm.samplers import icsgld
 from isotherm.sampling import sweep

@@ -11,7 +11,7 @@ from isotherm.contour import Partition
 from isotherm.experiments.plots import draw_maps
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
-from isotherm.foundation.schedules import PolynomialGain
+from isotherm.foundation.gains import PolynomialGain
 from isotherm.potentials import with_noise
 from isotherm.runs import Run
 from isotherm.samplers import csgld, cycsgld, resgld, sgld

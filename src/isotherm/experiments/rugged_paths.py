@@ -12,7 +12,7 @@ from isotherm.contour import uniform_partition
 from isotherm.experiments.plots import panels
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
-from isotherm.foundation.schedules import PolynomialGain
+from isotherm.foundation.gains import PolynomialGain
 from isotherm.potentials import from_energy
 from isotherm.runs import Run
 from isotherm.samplers import awsgld, cycsgld, psgld, sghmc, sgld

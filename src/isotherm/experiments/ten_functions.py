@@ -15,7 +15,7 @@ from isotherm.experiments.plots import panels
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
 from isotherm.foundation.errors import DivergenceWarning
-from isotherm.foundation.schedules import PolynomialGain
+from isotherm.foundation.gains import PolynomialGain
 from isotherm.minimize.search import minimize
 from isotherm.potentials import with_noise
 from isotherm.samplers import awsgld, sgld

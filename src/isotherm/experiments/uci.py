@@ -19,7 +19,7 @@ from isotherm.experiments import small_sets
 from isotherm.experiments.plots import panels
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
-from isotherm.foundation.schedules import PolynomialGain
+from isotherm.foundation.gains import PolynomialGain
 from isotherm.models import MLP
 from isotherm.predictive import outputs_of_draws, predictive_mean, rmse
 

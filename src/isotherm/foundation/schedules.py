@@ -21,8 +21,21 @@ from isotherm.foundation.parts import Part, Static
 Schedule = float | Callable[[Any], Any]
 
 
+class ElementwiseSchedule(Part):
+    """A schedule that takes many iterations at once too; on the host it computes with NumPy, and compiles nothing."""
+
+    def __call__(self, iteration: Any) -> Any:
+        """The value at an iteration, or at each of several."""
+        raise TypeError(f"{type(self).__name__} must define `__call__`.")
+
+    def arrays_for(self, iteration: Any) -> Any:
+        """NumPy where everything is on the host; else JAX."""
+        is_on_host = isinstance(iteration, (int, np.generic, np.ndarray))
+        return jnp if any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(self)) or not is_on_host else np
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
-class CyclicalCosine(Part):
+class CyclicalCosine(ElementwiseSchedule):
     r"""Cosine decay from `peak`, restarted every `cycle_length` iterations.
 
     With beta_k = (k mod L) / L the value is floor + (peak - floor) / 2 * (cos(pi * min(beta_k, hold_from)) + 1).
@@ -55,11 +68,12 @@ class CyclicalCosine(Part):
     def __call__(self, iteration: Any) -> Array:
         phase = (iteration % self.cycle_length) / self.cycle_length
         height = (self.peak - self.floor) / 2
-        return self.floor + height * (jnp.cos(math.pi * jnp.minimum(phase, self.hold_from)) + 1)
+        xp = self.arrays_for(iteration)
+        return self.floor + height * (xp.cos(math.pi * xp.minimum(phase, self.hold_from)) + 1)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class CyclicalTemperature(Part):
+class CyclicalTemperature(ElementwiseSchedule):
     """`exploring` while a cycle explores, `temperature` from the fraction `sampling_from` of the cycle on.
 
     Attributes:
@@ -87,11 +101,12 @@ class CyclicalTemperature(Part):
 
     def __call__(self, iteration: Any) -> Array:
         start = _first_of_window(self.cycle_length, self.sampling_from)
-        return jnp.where(iteration % self.cycle_length >= start, self.temperature, self.exploring)
+        xp = self.arrays_for(iteration)
+        return xp.where(iteration % self.cycle_length >= start, self.temperature, self.exploring)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Annealed(Part):
+class Annealed(ElementwiseSchedule):
     """Exponential annealing: initial / rate ** floor(k / every), held from iteration `stop_at` on.
 
     Attributes:
@@ -122,8 +137,9 @@ class Annealed(Part):
         object.__setattr__(self, "log_rate", math.log(self.rate))
 
     def __call__(self, iteration: Any) -> Array:
-        last = iteration if self.stop_at is None else jnp.minimum(iteration, self.stop_at)
-        return self.initial * jnp.exp(-self.log_rate * (last // self.every))
+        xp = self.arrays_for(iteration)
+        last = iteration if self.stop_at is None else xp.minimum(iteration, self.stop_at)
+        return self.initial * xp.exp(-self.log_rate * (last // self.every))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -183,18 +199,12 @@ class Scaled(Part):
         return self.value * as_schedule(self.factor)(iteration)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class PolynomialGain(Part):
-    """min(limit, scale / (k^power + offset)), the gain of the thesis' toy experiment by default."""
-
-    scale: float = 50.0
-    power: float = 0.8
-    offset: float = 500.0
-    limit: float = 1.0
-
-    def __call__(self, iteration: Array) -> Array:
-        count = jnp.asarray(iteration, jnp.result_type(float))
-        return jnp.minimum(self.limit, self.scale / (count**self.power + self.offset))
+def values_at(schedule: Schedule, iterations: np.ndarray) -> np.ndarray:
+    """What a schedule is at several iterations, in one call."""
+    if not callable(schedule):
+        return np.full(len(iterations), schedule)
+    many = schedule if isinstance(schedule, ElementwiseSchedule) else jax.jit(jax.vmap(schedule))
+    return np.asarray(many(iterations))
 
 
 def as_schedule(value: Schedule) -> Callable[[Any], Any]:

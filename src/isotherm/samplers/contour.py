@@ -11,7 +11,8 @@ from isotherm.contour.start import check_initial_theta
 from isotherm.contour.weight_rule import RegularizedWeights
 from isotherm.estimators import Estimator, Plain
 from isotherm.foundation.errors import check_options, refuse
-from isotherm.foundation.schedules import PolynomialGain, Schedule, check_schedule
+from isotherm.foundation.gains import PolynomialGain
+from isotherm.foundation.schedules import Schedule, check_schedule
 from isotherm.kernels import PSGLD, SGHMC, SGLD, Kernel, limited, within
 from isotherm.samplers.independent import Box
 from isotherm.sampling.sampler import Sampler

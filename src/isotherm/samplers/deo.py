@@ -4,7 +4,8 @@ from typing import TypedDict, Unpack
 
 from isotherm.exchange import Deterministic, DeterministicEvenOdd, EquiAcceptance, Exchange, Ladder, geometric_ladder
 from isotherm.foundation.errors import check_integer, check_options
-from isotherm.foundation.schedules import PolynomialGain, Schedule
+from isotherm.foundation.gains import PolynomialGain
+from isotherm.foundation.schedules import Schedule
 from isotherm.kernels import PSGLD, SGHMC, SGLD, Kernel, within
 from isotherm.samplers.independent import Box
 from isotherm.sampling.sampler import Sampler

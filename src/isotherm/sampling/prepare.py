@@ -17,6 +17,7 @@ from isotherm.engine.random_inputs import Keys, open_streams
 from isotherm.engine.records import Records
 from isotherm.foundation.errors import refuse
 from isotherm.foundation.parts import number_dtype
+from isotherm.foundation.schedules import values_at
 from isotherm.potentials.potential import Potential, energy_dtype
 from isotherm.runs.pytree_json import named_leaves
 from isotherm.runs.record_times import RecordTimes
@@ -148,5 +149,5 @@ def temperature_of_draws(sampler: Sampler, times: RecordTimes) -> float | None:
     if not callable(sampler.temperature):
         return float(sampler.temperature)
     looked_at = times[np.unique(np.linspace(0, len(times) - 1, min(_MOST_LOOKS, len(times))).astype(int))]
-    found = np.unique(np.asarray(jax.vmap(sampler.temperature)(jnp.asarray(looked_at, jnp.int32))))
+    found = np.unique(values_at(sampler.temperature, np.asarray(looked_at, np.int32)))
     return float(found[0]) if len(found) == 1 else None
