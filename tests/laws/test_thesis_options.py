@@ -10,7 +10,8 @@ import pytest
 import isotherm as iso
 from isotherm.cli.user_file import build_sampler
 from isotherm.exchange import Adjacent, Corrected, EquiAcceptance, Exchange
-from isotherm.foundation.schedules import Annealed, CyclicalCosine, Following, PolynomialGain, as_schedule
+from isotherm.foundation.gains import PolynomialGain
+from isotherm.foundation.schedules import Annealed, CyclicalCosine, Following, as_schedule
 
 NORMAL = iso.from_energy(lambda x: 0.5 * jnp.sum(x**2))
 DATA = np.random.default_rng(0).normal(1.0, 2.0, 60).astype(np.float32)
