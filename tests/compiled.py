@@ -5,6 +5,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from isotherm.engine.blocks import Times
 from isotherm.engine.program import Program, identity
 from isotherm.sampling.layout import Layout
 from isotherm.sampling.prepare import PreparedRun, prepare
@@ -26,6 +27,6 @@ def text_of(run: PreparedRun) -> str:
     """The text of the compiled loop."""
     program = run.program
     carry, records = run.init()
-    block = program.block(np.zeros(0, int), -np.inf, 0, 0)
+    block = program.block(Times(*run.times.rule, 0, 0), -np.inf, 0, 0)
     arguments = (program, run.keys, None, carry, records, block)
     return jax.jit(Program._advance, donate_argnums=(3, 4)).lower(*arguments).compile().as_text() or ""

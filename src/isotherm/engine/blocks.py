@@ -38,17 +38,44 @@ class Carry(NamedTuple):
     milestones: Milestones
 
 
+class Times(NamedTuple):
+    """The iterations to record, in increasing order, as arithmetic: a rule, and which of its numbers are meant.
+
+    Attributes:
+        start: the first candidate.
+        stride: iterations between two candidates.
+        period: candidates after which the same ones are chosen again.
+        chosen: those of a period.
+        number: of the next record.
+        end: the number after the last one.
+    """
+
+    start: Any
+    stride: Any
+    period: Any
+    chosen: Any
+    number: Any
+    end: Any
+
+    def at(self, offsets: Array) -> Array:
+        """The iterations of the records so many after the next; past the last one, the largest number there is."""
+        numbers = self.number + offsets
+        whole, rest = jnp.divmod(numbers, len(self.chosen))
+        found = self.start + self.stride * (whole * self.period + self.chosen[rest])
+        return jnp.where(numbers < self.end, found, jnp.iinfo(jnp.int32).max)
+
+
 class Block(NamedTuple):
     """Iterations to run.
 
     Attributes:
-        times: those to record from `first` on, in increasing order, padded with the largest number.
+        times: those to record from `first` on.
         target: the energy whose first hit is noted.
         first: the first iteration.
         last: the one after the last.
     """
 
-    times: Array
+    times: Times
     target: Array
     first: Array
     last: Array
@@ -70,8 +97,8 @@ def chunk(
     """
     state, known = carry
     stop = jnp.minimum(start + program.chunk, block.last)
-    upcoming = lax.dynamic_slice(block.times, (buffers.place,), (program.max_records_per_chunk,))
-    # Those that are not in this chunk are at its end: the padding of `times` is the largest number there is.
+    upcoming = block.times.at(buffers.place + jnp.arange(program.max_records_per_chunk, dtype=jnp.int32))
+    # Those that are not in this chunk are at its end.
     offsets = jnp.minimum(upcoming - start, program.chunk)
     draws = program.draw_noise(keys, start + jnp.arange(program.chunk, dtype=jnp.int32), state.position)
     example = program.row_like(state)
@@ -122,7 +149,7 @@ def segment(
 ) -> tuple[Array, Carry, Records, Array]:
     """Large positions: the iterations up to the next record, with no copy or write of a position in any of them."""
     (state, known), (records, place) = carry, buffers
-    upcoming = lax.dynamic_slice(block.times, (place,), (2,))
+    upcoming = block.times.at(place + jnp.arange(2, dtype=jnp.int32))
     is_due = upcoming[0] == start
     stop = jnp.minimum(jnp.where(is_due, upcoming[1], upcoming[0]), block.last)
     kept = program.keep(state.position, state.model_state, program.observe(state).recorded)

@@ -6,12 +6,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array, lax
 
 from isotherm.coupling import Observed
 from isotherm.engine import programs
-from isotherm.engine.blocks import Block, Buffers, Carry, chunk, segment
+from isotherm.engine.blocks import Block, Buffers, Carry, Times, chunk, segment
 from isotherm.engine.iteration import Parts, State, init_state, iterate, over_chains
 from isotherm.engine.packing import Packing
 from isotherm.engine.periodic import add_pieces, couple, outside, refresh, work_inside
@@ -73,12 +72,10 @@ class Program(Part):
         """
         return programs.call(Program._advance, self, keys, stream, carry, records, block, donated=(3, 4))
 
-    def block(self, times: np.ndarray, target: float, first: int, last: int) -> Block:
+    def block(self, times: Times, target: float, first: int, last: int) -> Block:
         """The iterations first, ..., last - 1, of which those at `times` are recorded."""
-        padded = np.full(self.max_records + self.max_records_per_chunk, np.iinfo(np.int32).max, np.int32)
-        padded[: len(times)] = times
-        bounds = (jnp.asarray(bound, jnp.int32) for bound in (first, last))
-        return Block(jnp.asarray(padded), jnp.asarray(target, self.energy_dtype), *bounds)
+        numbers = jax.tree.map(lambda number: jnp.asarray(number, jnp.int32), (times, first, last))
+        return Block(numbers[0], jnp.asarray(target, self.energy_dtype), *numbers[1:])
 
     def statistics(self, carry: Carry) -> dict[str, Any]:
         """What the milestones, the kernel and the coupling have to tell."""

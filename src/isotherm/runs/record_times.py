@@ -52,6 +52,12 @@ class RecordTimes:
         window = stored["window"]
         return cls(**{**stored, "window": None if window is None else CollectionWindow(**window)})
 
+    @property
+    def rule(self) -> tuple[int, int, int, np.ndarray]:
+        """The first candidate, the stride of candidates, the period, and those of a period that are recorded; one at least."""
+        chosen = self._chosen if len(self._chosen) else np.zeros(1, int)
+        return self.burn_in, self.thinning, self._period, chosen
+
     def before(self, iteration: int) -> int:
         """How many of them lie before an iteration."""
         return len(dataclasses.replace(self, num_steps=min(iteration, self.num_steps)))

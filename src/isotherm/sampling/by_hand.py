@@ -10,7 +10,7 @@ from jax import Array
 from jax.core import Tracer
 
 from isotherm.engine import programs
-from isotherm.engine.blocks import Carry
+from isotherm.engine.blocks import Carry, Times
 from isotherm.engine.iteration import Parts, State, init_state, iterate
 from isotherm.engine.lengths import sizes_of
 from isotherm.engine.packing import Packing
@@ -131,7 +131,7 @@ def _by_block(parts: Parts, keys: Keys, state: LoopState) -> tuple[State, Info]:
     chains = jax.tree.map(jnp.copy, state.chains)
     milestones, records = programs.call(_nothing_yet, program, chains)
     carry = Carry(chains, milestones)
-    block = program.block(np.array([iteration]), -np.inf, iteration, iteration + 1)
+    block = program.block(Times(iteration, 1, 1, np.zeros(1, np.int32), 0, 1), -np.inf, iteration, iteration + 1)
     carry, records, _ = program.advance(keys, None, carry, records, block)
     known = carry.milestones
     energy = jnp.where(known.diverged_at >= 0, jnp.nan, known.best_energy)

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from isotherm.engine.blocks import Carry
+from isotherm.engine.blocks import Carry, Times
 from isotherm.runs.run import Run
 from isotherm.runs.saving import write_end
 from isotherm.runs.store import MemorySink, StoreSink
@@ -60,7 +60,7 @@ def drive(prepared: PreparedRun, host: Host, reached: Reached, prepare_seconds: 
             carry = prepared.source.work(program, prepared.keys, carry, iteration)
             last = _end_of_block(prepared, iteration, num_done, pace)
             stream = prepared.source.block(iteration, last)
-            upcoming = times[num_done : num_done + min(program.max_records, last - iteration)]
+            upcoming = Times(*times.rule, num_done, min(num_done + program.max_records, len(times)))
             block = program.block(upcoming, settings.target_energy, iteration, last)
             tick = time.perf_counter()
             carry, records, count = program.advance(prepared.keys, stream, carry, records, block)

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from isotherm.engine.blocks import Carry
+from isotherm.engine.blocks import Carry, Times
 from isotherm.engine.iteration import Parts
 from isotherm.engine.lengths import sizes_of
 from isotherm.engine.packing import Packing
@@ -109,8 +109,9 @@ def _stacked(bound: list[Parts], repeats: int) -> Parts:
 def _first_energy(prepared: PreparedRun) -> float:
     """The energy of the first chain where it starts, from one iteration whose end is thrown away."""
     program, (carry, records) = prepared.program, prepared.init()
+    nothing = Times(*prepared.times.rule, 0, 0)
     carry = prepared.source.work(program, prepared.keys, carry, 0)
-    block = program.block(np.zeros(0, int), prepared.settings.target_energy, 0, 1)
+    block = program.block(nothing, prepared.settings.target_energy, 0, 1)
     carry, _, _ = program.advance(prepared.keys, prepared.source.block(0, 1), carry, records, block)
     # All that a run needs is compiled by now.
     told = program.statistics(carry)
