@@ -74,11 +74,16 @@ def log_z_ratio(
     errors = errors_of(stretches, weights)
     effective, number = effective_sample_size(tilted), int(np.isfinite(weights).sum())
     notes = list(why_unknown(errors))
-    if to != temperature and (effective < max(0.01 * number, 30.0) or tail_shape(tilted) > HEAVIEST_TAIL):
-        notes.append(
-            f"Few draws represent the temperature {to:g}: it is as if there were {effective:.0f} out of {number}. Go there in "
-            "smaller steps, with a run at a temperature between, or flatten further (`zeta`)."
-        )
+    shape = tail_shape(tilted)
+    reason = ""
+    if effective < max(0.01 * number, 30.0):
+        reason = f"Few draws represent the temperature {to:g}: it is as if there were {effective:.0f} out of {number}"
+    elif shape > HEAVIEST_TAIL:
+        limit = f"tail shape {shape:.2f}, where {HEAVIEST_TAIL:g} is the most"
+        reason = f"A few draws of large weight decide at the temperature {to:g} ({limit})"
+    if to != temperature and reason:
+        remedy = "Go there in smaller steps, with a run at a temperature between, or flatten further (`zeta`)."
+        notes.append(f"{reason}. {remedy}")
         warnings.warn(notes[-1], OverlapWarning, stacklevel=3)
     slope = 1.0 / temperature - 1.0 / to
     if noise is None:
