@@ -9,10 +9,17 @@ import numpy as np
 import pytest
 
 import isotherm as iso
+from isotherm.engine import packing
 from isotherm.engine.packing import Packing
 from isotherm.kernels import SGLD, within
 from isotherm.kernels.kernel import Kernel
 from isotherm.kernels.sgld import PositionState
+
+
+@pytest.fixture(autouse=True)
+def few_leaves_are_packed(monkeypatch):
+    monkeypatch.setattr(packing, "FEWEST_LEAVES", 2)
+
 
 TREE = {"a": np.arange(6.0, dtype=np.float32).reshape(2, 3), "b": (np.float32(7.0), np.arange(4, dtype=np.float16))}
 
@@ -31,15 +38,22 @@ def start(dtype=np.float32):
 
 def test_a_tree_comes_back():
     tree = jax.tree.map(jnp.asarray, TREE)
-    packing = Packing.of(tree, SGLD())
-    packed = packing.pack(tree)
+    way = Packing.of(tree, SGLD())
+    packed = way.pack(tree)
     assert shapes_of(packed) == {"float16": ((4,), "float16"), "float32": ((7,), "float32")}
     np.testing.assert_array_equal(packed["float32"], [0, 1, 2, 3, 4, 5, 7])
-    jax.tree.map(np.testing.assert_array_equal, packing.unpack(packed), tree)
+    jax.tree.map(np.testing.assert_array_equal, way.unpack(packed), tree)
     many = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf + 1, leaf + 2]), tree)
-    again = packing.unpack(packing.pack(many))
+    again = way.unpack(way.pack(many))
     assert shapes_of(again) == shapes_of(many)
     jax.tree.map(np.testing.assert_array_equal, again, many)
+
+
+def test_few_leaves_stay_as_they_are(monkeypatch):
+    monkeypatch.undo()
+    few, many = [jnp.zeros(2)] * 15, [jnp.zeros(2)] * 16
+    assert Packing.of(few, SGLD()).pack(few) is few
+    assert Packing.of(many, SGLD()).pack(many)["float32"].shape == (32,)
 
 
 def test_one_leaf_and_kernels_that_tell_leaves_apart_keep_the_tree():

@@ -17,6 +17,9 @@ from isotherm.foundation.parts import Static
 from isotherm.kernels.kernel import Kernel
 from isotherm.potentials.potential import Evaluation, Potential, WrappedPotential
 
+# With fewer leaves there is little to compile, and on a CPU products of matrices that are parts of a vector take a third longer.
+FEWEST_LEAVES = 16
+
 
 @dataclasses.dataclass(frozen=True)
 class Packing:
@@ -34,9 +37,9 @@ class Packing:
 
     @classmethod
     def of(cls, one: Any, kernel: Kernel) -> "Packing":
-        """For positions like `one`, if there are leaves to join and the kernel treats all of them alike."""
+        """For positions like `one`, if there are many leaves and the kernel treats all of them alike."""
         leaves, structure = jax.tree.flatten(one)
-        if len(leaves) < 2 or not kernel.is_elementwise:
+        if len(leaves) < FEWEST_LEAVES or not kernel.is_elementwise:
             return cls()
         return cls(structure, tuple(leaf.shape for leaf in leaves), tuple(str(leaf.dtype) for leaf in leaves))
 

@@ -41,7 +41,7 @@ class Kernel(Part):
         needs_curvature: whether `step` uses `Curvature`, which costs about one more gradient.
         is_joint: whether `step` moves all chains of a run together, with a leading axis of chains everywhere.
         is_elementwise: whether it treats all numbers of a position alike, whatever leaf they are in. The engine then hands it
-            positions of many leaves as one vector per type of number; else it sees the tree that the user gave. A subclass
+            positions of 16 leaves or more as one vector per type of number; else it sees the tree that the user gave. A subclass
             says so itself: this is not inherited.
     """
 
