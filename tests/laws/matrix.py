@@ -191,6 +191,8 @@ def run_of(method: str, setting: str, factor: float = 1.0, folder: Any = None) -
     num_steps = target.num_steps * (2 if is_slow else 1)
     if setting == "modes" and method in (*FAMILIES["contour"], "psgld"):
         num_steps *= 2 if method in PAIRED else 4
+    if setting == "batches" and method in FAMILIES["contour"] and method not in PAIRED:
+        num_steps *= 2
     options: dict[str, Any] = {"num_runs": NUM_RUNS, "burn_in": num_steps // 5, "seed": 1}
     if method in PAIRED:
         options["num_chains"] = 2
