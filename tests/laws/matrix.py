@@ -188,10 +188,12 @@ def run_of(method: str, setting: str, factor: float = 1.0, folder: Any = None) -
     potential = potential_of(setting, setting == "batches" or method in WITH_DATA)
     # Weighted draws, draws late in cycles, and chains that a preconditioner slows down, need more of them.
     is_slow = method in FAMILIES["contour"] or method in ("psgld", "cycsgld", "cycsghmc")
-    num_steps = target.num_steps * (2 if is_slow else 1)
+    num_steps = target.num_steps * (
+        3 if method in FAMILIES["contour"] and method not in PAIRED else 2 if is_slow else 1
+    )
     if setting == "modes" and method in (*FAMILIES["contour"], "psgld"):
-        num_steps *= 2 if method in PAIRED else 4
-    if setting == "batches" and method in FAMILIES["contour"] and method not in PAIRED:
+        num_steps *= 3 if method in PAIRED else 4
+    if setting == "modes" and method == "sgld":
         num_steps *= 2
     options: dict[str, Any] = {"num_runs": NUM_RUNS, "burn_in": num_steps // 5, "seed": 1}
     if method in PAIRED:
