@@ -26,6 +26,11 @@ def go(folder: pathlib.Path):
     return iso.sample(potential, sampler, init=target.init, out=folder, checkpoint_every=0.0, **settings)
 
 
+def ended(folder: pathlib.Path) -> pathlib.Path:
+    """A file that is there once the run of a folder came to its end without an error."""
+    return folder.with_suffix(".ended")
+
+
 def main() -> None:
     import orbax.checkpoint  # noqa: F401
 
@@ -35,7 +40,9 @@ def main() -> None:
         number = os.fork()
         if number == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            go(pathlib.Path(line.strip()))
+            folder = pathlib.Path(line.strip())
+            go(folder)
+            ended(folder).touch()
             os._exit(0)
         print(number, flush=True)
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import isotherm as iso
-from tests.reproducibility.child import go
+from tests.reproducibility.child import ended, go
 
 NUM_KILLS = 20
 CHILD = pathlib.Path(__file__).parent / "child.py"
@@ -58,6 +58,7 @@ def test_killed_at_twenty_random_moments(tmp_path, start):
             while is_alive(process):
                 time.sleep(0.01)
         else:
+            assert ended(folder).exists()
             compare(whole, iso.load(folder))
             number += 1
     compare(whole, go(tmp_path / f"killed-{number}"))
