@@ -169,6 +169,9 @@ def _cells(row: dict[str, Any], name: str) -> str:
     return f"{row['method']} | {row['metric']} | {thesis} | {row['ours']:.3g}{error}{_mark(name, row)} | {row['runs']}"
 
 
+_WITH_OPTION = ", with our XLA option"
+
+
 def _bench() -> list[dict[str, Any]]:
     return json.loads((ROOT / "results" / "bench.json").read_text())
 
@@ -183,13 +186,18 @@ def bench_table() -> str:
 
 
 def short_bench_table() -> str:
-    """Of every work the peer that comes closest."""
-    closest: dict[str, dict[str, Any]] = {}
+    """Of every work the peer that comes closest, as its users run it and with our option."""
+    closest: dict[str, dict[bool, dict[str, Any]]] = {}
     for row in _bench():
-        if row["work"] not in closest or row["ratio"] < closest[row["work"]]["ratio"]:
-            closest[row["work"]] = row
-    lines = ["| work | fastest peer | ours / theirs |", "|---|---|---|"]
-    return "\n".join([*lines, *(f"| {row['work']} | {row['peer']} | {row['ratio']:.2f} |" for row in closest.values())])
+        rows = closest.setdefault(row["work"], {})
+        has_option = row["peer"].endswith(_WITH_OPTION)
+        if has_option not in rows or row["ratio"] < rows[has_option]["ratio"]:
+            rows[has_option] = row
+    lines = ["| work | fastest peer | ours / theirs | with our XLA option |", "|---|---|---|---|"]
+    for work, rows in closest.items():
+        option = f"{rows[True]['ratio']:.2f}" if True in rows else ""
+        lines.append(f"| {work} | {rows[False]['peer']} | {rows[False]['ratio']:.2f} | {option} |")
+    return "\n".join(lines)
 
 
 def images_table() -> str:
