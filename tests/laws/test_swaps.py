@@ -44,7 +44,7 @@ def test_acceptance_is_the_exact_value(factor, gap, hot, deviation):
     noise = np.random.default_rng(0).standard_normal((2, number)) * deviation
     pairs = Pairing(jnp.asarray(gap + noise[0]), jnp.asarray(noise[1]), jnp.full(number, 1.0), jnp.full(number, hot))
     rule = Corrected(factor)
-    state = CorrectedState(jnp.full(number, 2 * deviation**2), jnp.ones((), jnp.int32), jnp.zeros(()))
+    state = CorrectedState(jnp.full(number, 2 * deviation**2), jnp.zeros(()), jnp.ones((), jnp.int32), jnp.zeros(()))
     uniform = uniforms(jnp.array([3, 4], jnp.uint32), jnp.arange(number), 1)[:, 0]
     rate = float(rule.accept(state, pairs, uniform, jnp.zeros(())).mean())
     spread = delta * deviation * np.sqrt(2)

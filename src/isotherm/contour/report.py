@@ -19,7 +19,9 @@ def statistics_of(contour: "Contour", state: ContourState) -> dict[str, Any]:
     num_measured, variances = jnp.sum(state.noise, axis=1)
     measured = jnp.sqrt(jnp.where(num_measured > 0, variances / num_measured, jnp.nan))
     noise = measured if contour.noise is None else jnp.full_like(measured, contour.noise)
-    steps = jnp.where(theta[:, 1:] > 1e-3, jnp.abs(jnp.diff(jnp.log(theta), axis=1)), 0.0)
+    # The root of the mean square over where the draws' weight is.
+    squares = jnp.where(histogram.theta[:, 1:] > 0, histogram.theta[:, 1:] * jnp.diff(jnp.log(theta), axis=1) ** 2, 0.0)
+    slope = jnp.sqrt(jnp.sum(squares, axis=1)) / contour.bins.width
     return {
         "theta": theta,
         "num_bounded": num_bounded,
@@ -28,5 +30,5 @@ def statistics_of(contour: "Contour", state: ContourState) -> dict[str, Any]:
         "lowest_multiplier": state.extremes[0],
         "highest_multiplier": state.extremes[1],
         "energy_noise": noise,
-        "noise_times_slope": noise * contour.zeta * jnp.max(steps, axis=1) / contour.bins.width,
+        "noise_times_slope": noise * contour.zeta * slope,
     }

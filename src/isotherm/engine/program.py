@@ -212,6 +212,12 @@ class Program(Part):
             seen = seen._replace(best_position=self.packing.unpack(seen.best_position))
         return {**seen._asdict(), **moved, **told}
 
+    def preconditioner(self, carry: Carry) -> Any:
+        """The factors on the gradients at the end, like positions; None where there are none."""
+        of_run = lambda parts, kernel: jax.vmap(parts.kernel.preconditioner)(kernel)  # noqa: E731
+        factors = self.over_runs(of_run, carry.state.kernel, mode="vmap")
+        return self.packing.unpack(factors) if jax.tree.leaves(factors) else None
+
     def _couple(self, keys, stream, carry, iteration):
         held = (stream.examples, stream.weights)
 

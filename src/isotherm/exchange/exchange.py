@@ -22,6 +22,8 @@ from isotherm.foundation.randomness import uniforms
 from isotherm.kernels.kernel import Move
 from isotherm.potentials.potential import Potential
 
+_SELDOM = 10
+
 
 class ExchangeState(NamedTuple):
     """The state of a ladder of P rungs with K pairs.
@@ -172,7 +174,7 @@ class Exchange(Coupling):
 
     def periodic(self, is_exact: bool) -> tuple[Periodic, ...]:
         rule = self.rule
-        if not isinstance(rule, Corrected) or rule.is_naive:
+        if not isinstance(rule, Corrected) or (rule.is_naive and is_exact):
             return ()
 
         def measure_variance(state: ExchangeState, measure: Callable[[int], CouplingInputs]) -> ExchangeState:
@@ -181,7 +183,9 @@ class Exchange(Coupling):
             return state._replace(rule=rule.track(state.rule, energies[:, cold], energies[:, hot]))
 
         # One measurement of exact energies says all.
-        return (Periodic(ONCE if is_exact else rule.measure_every, measure_variance),)
+        # What nobody corrects for is measured too, seldom, so that it can be said.
+        every = rule.measure_every * (_SELDOM if rule.is_naive else 1)
+        return (Periodic(ONCE if is_exact else every, measure_variance),)
 
     def statistics(self, state: ExchangeState) -> dict[str, Any]:
         num_attempts, num_swaps, num_accepted, num_iterations = state.counts

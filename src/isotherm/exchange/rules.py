@@ -32,9 +32,17 @@ class Pairing(NamedTuple):
 
 
 class CorrectedState(NamedTuple):
-    """Tracked variances of energy differences and from how many measurements, per pair; the factor that swaps have put on F."""
+    """What is known of the noise of energy differences, per pair.
+
+    Attributes:
+        variance: tracked.
+        square: the same of the squares of what was measured.
+        num_estimates: how many measurements there were.
+        log_factor: the factor that swaps have put on F; a scalar.
+    """
 
     variance: Array
+    square: Array
     num_estimates: Array
     log_factor: Array
 
@@ -98,11 +106,13 @@ class Corrected(Part):
     def init(self, num_pairs: int) -> CorrectedState:
         """Nothing measured yet."""
         variance = jnp.zeros(num_pairs) if self.is_naive else jnp.full(num_pairs, jnp.inf)
-        return CorrectedState(variance, jnp.zeros(num_pairs, jnp.int32), jnp.zeros(()))
+        return CorrectedState(variance, jnp.zeros(num_pairs), jnp.zeros(num_pairs, jnp.int32), jnp.zeros(()))
 
     def of_pair(self, state: Any, pair: Array) -> Any:
         """What of the state belongs to one pair."""
-        return state._replace(variance=state.variance[pair], num_estimates=state.num_estimates[pair])
+        return state._replace(
+            variance=state.variance[pair], square=state.square[pair], num_estimates=state.num_estimates[pair]
+        )
 
     def log_acceptance(self, state: CorrectedState, pairs: Pairing, iteration: Array) -> Array:
         """Log of the probability to swap, at most 0."""
@@ -132,11 +142,19 @@ class Corrected(Part):
         weight = jnp.where(number <= 1, 1.0, later)
         kept = jnp.where(jnp.isfinite(state.variance), (1.0 - weight) * state.variance, 0.0)
         variance = jnp.where(jnp.isfinite(measured), kept + weight * measured, state.variance)
-        return state._replace(variance=variance.astype(state.variance.dtype), num_estimates=number)
+        square = jnp.where(jnp.isfinite(measured), (1.0 - weight) * state.square + weight * measured**2, state.square)
+        return state._replace(
+            variance=variance.astype(state.variance.dtype),
+            square=square.astype(state.square.dtype),
+            num_estimates=number,
+        )
 
     def statistics(self, state: CorrectedState) -> dict[str, Array]:
         """What a run reports."""
-        return {"variance_of_difference": state.variance}
+        # Normal noise of one variance would scatter the squares of what is measured by just this.
+        scatter = 1.0 + 2.0 / (self.num_measured - 1)
+        spread = jnp.sqrt(jnp.maximum(state.square / scatter - state.variance**2, 0.0))
+        return {"variance_of_difference": state.variance, "spread_of_variance": spread}
 
 
 class DeterministicState(NamedTuple):

@@ -33,6 +33,7 @@ class Purpose(enum.IntEnum):
     COUPLING = 5
     MEASURE_POTENTIAL = 6
     MEASURE_BATCH = 7
+    CHECKUP = 8
 
 
 def seed_key(seed: Any) -> Array:

@@ -33,6 +33,20 @@ class Move(NamedTuple):
     iteration: Any = None
 
 
+class StepErrors(NamedTuple):
+    """To first order in the step size, the covariance that a kernel adds to that of the law, over what SGLD adds; see `runs.bias`.
+
+    Attributes:
+        curvature: by the curvature of the energy within a step: SGLD adds epsilon tau / 2.
+        noise: by gradient noise of variance V, in a direction of curvature h: SGLD adds epsilon V / (2 h).
+        assumed_variance: the V of each coordinate, over the temperature, that is left out of the noise that is injected.
+    """
+
+    curvature: float
+    noise: float
+    assumed_variance: float = 0.0
+
+
 class Kernel(Part):
     """Base of all kernels.
 
@@ -53,6 +67,15 @@ class Kernel(Part):
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
         cls.is_elementwise = cls.__dict__.get("is_elementwise", False)
+
+    @property
+    def step_errors(self) -> StepErrors | None:
+        """How its step size moves the law that it samples; None where it samples none, or nobody knows."""
+        return None
+
+    def preconditioner(self, state: Any) -> Any:
+        """The factors G of the gradient, like a position; None for a kernel that has none."""
+        return None
 
     def check(self, position: Any) -> None:
         """Refuse, before any work, starts that this kernel cannot use; leaves have the axes (run, chain, ...)."""
@@ -99,6 +122,13 @@ class WrappedKernel(Kernel):
     @property
     def is_joint(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.inner.is_joint
+
+    @property
+    def step_errors(self) -> StepErrors | None:
+        return self.inner.step_errors
+
+    def preconditioner(self, state: Any) -> Any:
+        return self.inner.preconditioner(state)
 
     def check(self, position: Any) -> None:
         self.inner.check(position)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from isotherm.estimators.estimator import Curvature
 from isotherm.foundation.errors import check_integer, check_real
 from isotherm.foundation.parts import Static
-from isotherm.kernels.kernel import Kernel, Move
+from isotherm.kernels.kernel import Kernel, Move, StepErrors
 
 
 class PSGLDState(NamedTuple):
@@ -67,6 +67,13 @@ class PSGLD(Kernel):
     @property
     def needs_curvature(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.curvature_correction
+
+    @property
+    def step_errors(self) -> StepErrors:
+        return StepErrors(1.0, 1.0)
+
+    def preconditioner(self, state: PSGLDState) -> Any:
+        return jax.tree.map(lambda v: 1.0 / (self.regularizer + jnp.sqrt(v)), state.mean_square)
 
     def init(self, position: Any) -> PSGLDState:
         return PSGLDState(position, jax.tree.map(jnp.ones_like, position))

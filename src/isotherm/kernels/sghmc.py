@@ -10,7 +10,7 @@ from jax import Array
 from isotherm.estimators.estimator import Curvature
 from isotherm.foundation.errors import check_integer, check_real
 from isotherm.foundation.parts import Static
-from isotherm.kernels.kernel import Kernel, Move
+from isotherm.kernels.kernel import Kernel, Move, StepErrors
 
 
 class MomentumState(NamedTuple):
@@ -57,6 +57,10 @@ class SGHMC(Kernel):
         check_real("gradient_variance", self.gradient_variance, "Give a variance, or 0.", minimum=0.0)
         if self.resample_every is not None:
             check_integer("resample_every", self.resample_every, 1, "Give a number of iterations, or None.")
+
+    @property
+    def step_errors(self) -> StepErrors:
+        return StepErrors(1.0 / (2.0 - self.friction), 1.0 / self.friction, self.gradient_variance)
 
     def init(self, position: Any) -> MomentumState:
         return MomentumState(position, jax.tree.map(jnp.zeros_like, position))

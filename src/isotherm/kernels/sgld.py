@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import jax
 
 from isotherm.estimators.estimator import Curvature
-from isotherm.kernels.kernel import Kernel, Move, langevin_step
+from isotherm.kernels.kernel import Kernel, Move, StepErrors, langevin_step
 
 
 class PositionState(NamedTuple):
@@ -35,6 +35,10 @@ class SGLD(Kernel):
     """
 
     is_elementwise = True
+
+    @property
+    def step_errors(self) -> StepErrors:
+        return StepErrors(1.0, 1.0)
 
     def init(self, position: Any) -> PositionState:
         return PositionState(position)

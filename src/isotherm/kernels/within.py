@@ -51,6 +51,9 @@ class Within(WrappedKernel):
         # Arrays broadcast against leaves.
         return self.inner.is_elementwise and all(np.ndim(end) == 0 for end in self.box)
 
+    def preconditioner(self, state: BoxedState) -> Any:
+        return self.inner.preconditioner(state.inner)
+
     def init(self, position: Any) -> BoxedState:
         return BoxedState(self.inner.init(position), jnp.zeros((), jnp.int32))
 

@@ -99,4 +99,6 @@ def log_z_ratio(
         r_hat=errors.r_hat[0],
         degrees=errors.degrees[0],
         notes=tuple(notes),
+        bias=np.asarray(np.nan),
+        bias_error=np.asarray(np.nan),
     )

@@ -3,7 +3,7 @@
 import functools
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +17,9 @@ from isotherm.runs.standard_errors import (
     num_stretches,
     why_unknown,
 )
+
+if TYPE_CHECKING:
+    from isotherm.runs.bias import Bias
 
 _PIECE_BYTES = 64 << 20
 
@@ -85,6 +88,8 @@ class Estimate(NamedTuple):
         r_hat: how far halves of chains disagree, each counting with its weight: 1 if they agree; see `standard_errors`.
         degrees: of freedom of the error, for intervals.
         notes: why an error is unknown, and whether chains disagree; nothing where all is well.
+        bias: by how much the step size and gradient noise raise the mean, to first order; NaN where that is not known.
+        bias_error: the standard error of that.
     """
 
     mean: Any
@@ -94,16 +99,37 @@ class Estimate(NamedTuple):
     r_hat: Any
     degrees: Any
     notes: tuple[str, ...]
+    bias: Any
+    bias_error: Any
 
     def interval(self, level: float = 0.95) -> tuple[Any, Any]:
-        """The ends of an interval that holds the true mean with probability `level`; NaN where the error is unknown."""
+        """The ends of an interval that holds the true mean with probability `level`; NaN where the error is unknown.
+
+        It reaches from the mean to the mean without its bias, and beyond both by what the two standard errors say together.
+        """
         check_real("level", level, "Give a probability, such as 0.95.", above=0.0, below=1.0)
-        half = jax.tree.map(lambda error, degrees: half_width(error, degrees, level), self.std_error, self.degrees)
-        return jax.tree.map(np.subtract, self.mean, half), jax.tree.map(np.add, self.mean, half)
+
+        def ends(mean, error, degrees, bias, bias_error):
+            bias, bias_error = np.nan_to_num(bias), np.nan_to_num(bias_error)
+            half = half_width(np.hypot(error, bias_error), degrees, level)
+            return mean - np.maximum(bias, 0.0) - half, mean - np.minimum(bias, 0.0) + half
+
+        parts = (self.mean, self.std_error, self.degrees, self.bias, self.bias_error)
+        both = jax.tree.map(ends, *parts)
+        return tuple(jax.tree.map(lambda _, pair, s=side: pair[s], self.mean, both) for side in (0, 1))
 
 
-def estimate(function: Callable[[Any], Any], draws: Any, log_weights: np.ndarray) -> Estimate:
-    """The weighted mean of `function` with its standard error; see `isotherm.runs.standard_errors`."""
+def estimate(
+    function: Callable[[Any], Any],
+    draws: Any,
+    log_weights: np.ndarray,
+    bias: "Bias | None" = None,
+    are_particles: bool = False,
+) -> Estimate:
+    """The weighted mean of `function` with its standard error and bias; see `standard_errors` and `bias`.
+
+    Particles stand for the law together: that each of them has its own place says nothing.
+    """
     each = _for_each(function)
     shapes: Any = None
 
@@ -116,6 +142,8 @@ def estimate(function: Callable[[Any], Any], draws: Any, log_weights: np.ndarray
 
     stretches = sum_stretches(rows, draws, normalized_weights(log_weights))
     errors = errors_of(stretches, log_weights)
+    if are_particles:
+        errors = errors._replace(r_hat=np.full_like(errors.r_hat, np.nan))
     structure = jax.tree.structure(shapes)
     ends = np.cumsum([leaf.size for leaf in jax.tree.leaves(shapes)])[:-1]
 
@@ -123,6 +151,12 @@ def estimate(function: Callable[[Any], Any], draws: Any, log_weights: np.ndarray
         parts = zip(np.split(flat, ends), jax.tree.leaves(shapes), strict=True)
         return jax.tree.unflatten(structure, [part.reshape(like.shape) for part, like in parts])
 
+    unknown = np.full(errors.mean.shape, np.nan)
+    off, off_error = (unknown, unknown)
+    if bias is not None and bias.draws is not None:
+        sizes = bias.log_weights.shape
+        values = rows(jax.tree.map(lambda leaf: flat(np.asarray(leaf), 1), bias.draws)).reshape(*sizes, -1)
+        off, off_error = bias.of(values)
     return Estimate(
         mean=as_tree(errors.mean),
         std_error=as_tree(errors.std_error),
@@ -131,6 +165,8 @@ def estimate(function: Callable[[Any], Any], draws: Any, log_weights: np.ndarray
         r_hat=as_tree(errors.r_hat),
         degrees=as_tree(errors.degrees),
         notes=why_unknown(errors),
+        bias=as_tree(off),
+        bias_error=as_tree(off_error),
     )
 
 

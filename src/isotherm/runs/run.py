@@ -1,6 +1,7 @@
 """What `sample` returns: weighted draws, and all that can be asked of them."""
 
 import dataclasses
+import functools
 import pathlib
 from collections.abc import Callable
 from typing import Any, Self
@@ -11,6 +12,7 @@ import numpy as np
 from isotherm.foundation.errors import check_real, refuse
 from isotherm.runs import energies as by_energy
 from isotherm.runs import estimates, saving
+from isotherm.runs.bias import Bias
 from isotherm.runs.record_times import RecordTimes
 
 
@@ -32,6 +34,7 @@ class Run:
         num_steps: iterations done.
         seconds: wall-clock time since the run was last started or resumed, without `compile_seconds`.
         compile_seconds: what the compiler took before that.
+        checkup: measures the bias when somebody asks, or what was measured; None where nothing is known of it.
 
     Example:
         >>> import isotherm as iso, jax.numpy as jnp
@@ -51,6 +54,7 @@ class Run:
     num_steps: int
     seconds: float
     compile_seconds: float
+    checkup: Any = None
 
     @classmethod
     def assemble(
@@ -78,6 +82,18 @@ class Run:
         count = times.before(run.num_steps) if isinstance(times, RecordTimes) else len(times)
         return run if count == len(times) else run.select(slice(count))
 
+    @functools.cached_property
+    def bias(self) -> Bias | None:
+        """How far the step size and gradient noise move the law of the draws; None where that is not known.
+
+        Measured when it is first asked for, from gradients at some of the draws; see `isotherm.runs.bias`.
+        """
+        if self.checkup is None:
+            return None
+        # All repeats have the same law: one of them is looked at.
+        first = self.split_runs()[0]
+        return first.checkup.measure(first)
+
     @property
     def iterations(self) -> np.ndarray:
         """When each draw was taken."""
@@ -104,14 +120,15 @@ class Run:
             return [self]
         return [self._at(number) for number in range(self.log_weights.shape[0])]
 
-    def of_sampler(self, number: int, config: dict[str, Any]) -> Self:
+    def of_sampler(self, number: int, config: dict[str, Any], checkup: Any) -> Self:
         """What belongs to one sampler of a sweep, whose axis comes first."""
-        return dataclasses.replace(self._at(number), config=config)
+        return dataclasses.replace(self._at(number), config=config, checkup=checkup)
 
     def _at(self, number: int) -> Self:
         """Everything at one place of the first axis."""
         kept = {name: jax.tree.map(lambda leaf: leaf[number], getattr(self, name)) for name in (*saving.DRAWN, "stats")}
-        return dataclasses.replace(self, **kept)
+        checkup = self.checkup if self.checkup is None else self.checkup.at(number)
+        return dataclasses.replace(self, checkup=checkup, **kept)
 
     def select(self, draws: Any) -> Self:
         """The run with some of its draws: those that an index array or a slice picks."""
@@ -132,7 +149,9 @@ class Run:
             >>> found = run.estimate(lambda x: x[0])
             >>> low, high = found.interval(0.95)
         """
-        return estimates.estimate(function, self.draws, np.asarray(self.log_weights))
+        return estimates.estimate(
+            function, self.draws, np.asarray(self.log_weights), self.bias, bool(self.config.get("is_joint"))
+        )
 
     def effective_sample_size(self) -> float:
         """The effective number of draws by their weights alone (Kish); autocorrelation is not in it."""

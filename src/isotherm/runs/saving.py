@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from isotherm.foundation.errors import refuse
+from isotherm.runs.bias import bias_from
 from isotherm.runs.record_times import RecordTimes
 from isotherm.runs.store import FORMAT, check_format, read_json, read_records, write_arrays, write_json
 
@@ -32,6 +33,8 @@ def write_end(run: "Run", folder: pathlib.Path) -> None:
     """What is known at the end: statistics, and `finished.json`, whose presence says that the run is complete."""
     is_regular = isinstance(run.times, RecordTimes)
     end = {"stats": run.stats} if is_regular else {"stats": run.stats, "iterations": run.iterations}
+    if run.bias is not None:
+        end["bias"] = run.bias._asdict()
     write_arrays(folder / "end", end)
     times = dataclasses.asdict(run.times) if is_regular else None
     write_json(folder / "finished.json", {"times": times} | {name: getattr(run, name) for name in _TOTALS})
@@ -52,5 +55,6 @@ def load(folder: pathlib.Path) -> dict[str, Any]:
         "stats": end["stats"],
         "config": stored["config"],
         "environment": stored["environment"],
+        "checkup": bias_from(end["bias"]) if "bias" in end else None,
         **{name: finished[name] for name in _TOTALS},
     }

@@ -4,15 +4,18 @@ import dataclasses
 import itertools
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
+from isotherm.runs.bias_notes import notes_on_bias
+from isotherm.runs.coupling_notes import notes_on_contours, notes_on_exchange
 from isotherm.runs.pytree_json import named_leaves
 from isotherm.runs.run import Run
 
 _MOST_ROWS = 50
-# A range of multipliers below this flattens nothing; steps of energies above that fraction of the temperature are coarse.
-_LEAST_RANGE, _COARSEST = 1e-3, 0.05
+# Steps of energies above this fraction of the temperature are coarse, and steps of positions above that of a move's noise.
+_COARSEST, _COARSEST_POSITION = 0.05, 0.3
 
 
 class Coordinate(NamedTuple):
@@ -64,7 +67,22 @@ def summary_of(run: Run) -> Summary:
         label = "x" if name == "value" else name
         numbers = (found.mean, found.std_error, found.spread, found.effective_draws, found.r_hat)
         rows.append(Coordinate(f"{label}{list(place)}" if place else label, *(float(part[number]) for part in numbers)))
-    return Summary(rows, _notes(run) + list(found.notes))
+    return Summary(
+        rows, _notes(run) + notes_on_bias(run.bias, _names(shapes), _share_rejected(run)) + list(found.notes)
+    )
+
+
+def _share_rejected(run: Run) -> float:
+    return float(np.mean(run.stats.get("num_rejected", 0.0))) / run.num_steps
+
+
+def _names(shapes: dict[str, tuple[int, ...]]) -> list[str]:
+    """The names of all coordinates, in the order of the leaves."""
+    found = []
+    for name, shape in shapes.items():
+        label = "x" if name == "value" else name
+        found += [f"`{label}{list(place)}`" if place else f"`{label}`" for place in np.ndindex(shape)]
+    return found
 
 
 def _notes(run: Run) -> list[str]:
@@ -73,7 +91,8 @@ def _notes(run: Run) -> list[str]:
     diverged = np.asarray(run.stats["diverged_at"]) >= 0
     if diverged.any():
         notes.append(f"{int(diverged.sum())} of {diverged.size} chains diverged; lower `step_size` or use a `box`.")
-    notes += _notes_on_exchange(run) + _notes_on_contours(run) + _notes_on_kernels(run) + _notes_on_precision(run)
+    notes += _notes_on_temperature(run) + notes_on_exchange(run) + notes_on_contours(run) + _notes_on_kernels(run)
+    notes += _notes_on_precision(run)
     effective = run.effective_sample_size()
     if effective < 0.1 * total:
         notes.append(
@@ -95,7 +114,39 @@ def _notes_on_kernels(run: Run) -> list[str]:
     ]
 
 
+def _notes_on_temperature(run: Run) -> list[str]:
+    if run.config.get("temperature", 1.0) is not None:
+        return []
+    return [
+        "The temperature changed while draws were taken, so that they follow no single law. Leave the annealed part out with "
+        "`burn_in`."
+    ]
+
+
 def _notes_on_precision(run: Run) -> list[str]:
+    """Whether positions and energies are too large for their types."""
+    return _notes_on_positions(run) + _notes_on_energies(run)
+
+
+def _notes_on_positions(run: Run) -> list[str]:
+    bias, temperature = run.bias, run.config.get("temperature")
+    if bias is None or not temperature:
+        return []
+    noise = np.sqrt(2.0 * bias.step_size * temperature)
+    spacings = [
+        np.max(np.spacing(np.abs(leaf[np.isfinite(leaf)])), initial=0.0)
+        for leaf in jax.tree.leaves(bias.draws)
+        if leaf.dtype in (np.float32, np.float64) and leaf.size
+    ]
+    if max(spacings, default=0.0) < _COARSEST_POSITION * noise:
+        return []
+    return [
+        f"Positions are stored in steps of {max(spacings):.2g}, and the noise of a move is {noise:.2g}: much of what gradients do "
+        "is rounded away. Center and scale the coordinates, or use double precision (JAX_ENABLE_X64=1)."
+    ]
+
+
+def _notes_on_energies(run: Run) -> list[str]:
     """Whether energies are too large for their type, where swaps or weights depend on them."""
     if not {"num_swaps", "theta"} & set(run.stats) or run.config.get("temperature") in (None, 0.0):
         return []
@@ -109,64 +160,3 @@ def _notes_on_precision(run: Run) -> list[str]:
         "swaps and weights see rounding as noise. Subtract from the log likelihood of every example its value at a good position, "
         "or use double precision (JAX_ENABLE_X64=1)."
     ]
-
-
-def _notes_on_exchange(run: Run) -> list[str]:
-    """What is wrong with a ladder, in words; nothing for samplers without one."""
-    stats = run.stats
-    if "num_swaps" not in stats:
-        return []
-    notes = []
-    idle = np.flatnonzero(np.sum(_rows(stats["num_swaps"]), axis=0) == 0).tolist()
-    if idle:
-        remedy = "bring their temperatures closer with more replicas"
-        if not run.config.get("is_exact"):
-            remedy += ", reduce the energy noise, or raise `correction_factor`"
-        notes.append(f"Pairs {idle} (counted from the target) never swapped: {remedy}.")
-    if np.sum(stats["round_trips"]) == 0:
-        notes.append(
-            "No replica made a round trip from the target to the hottest rung and back: the hot rungs help nobody yet."
-        )
-    return notes
-
-
-def _rows(array: np.ndarray) -> np.ndarray:
-    return array.reshape(-1, array.shape[-1])
-
-
-def _notes_on_contours(run: Run) -> list[str]:
-    """What is wrong with a contour sampler, in words; nothing for other samplers."""
-    stats = run.stats
-    if "theta" not in stats:
-        return []
-    notes = []
-    lowest, highest = float(np.min(stats["lowest_multiplier"])), float(np.max(stats["highest_multiplier"]))
-    if highest - lowest < _LEAST_RANGE:
-        notes.append(
-            f"The multiplier stayed between {lowest:.6g} and {highest:.6g}: nothing was flattened, and this is the plain sampler. "
-            'Theta has hardly moved (raise `gain`, or lower `zeta` with the field "theta^zeta"), or all energies fell into an open '
-            "bin (move the partition to where they are)."
-        )
-    bounded, top = (float(np.mean(stats[name])) / run.num_steps for name in ("num_bounded", "num_top"))
-    if bounded > 0.05:
-        notes.append(
-            f"The multiplier sat at its bound in {bounded:.0%} of the iterations: widen the bins or lower `zeta`, or raise the "
-            "first edge if energies never come below it."
-        )
-    if top > 0.2:
-        notes.append(
-            f"{top:.0%} of the energies fell into the open top bin, which is not flattened: raise the partition."
-        )
-    theta = np.asarray(stats["theta"])
-    if run.config["sampler"]["coupling"]["field"]["class"] == "Theta" and np.max(theta[..., -1]) > 0.9:
-        notes.append(
-            'Theta has run away into the top bin, where psi is 1 and nothing pushes it back: the field "theta" has no fixed point '
-            'here. Raise the partition above all energies, or use the field "psi".'
-        )
-    noisy = float(np.max(stats.get("noise_times_slope", 0.0)))
-    if noisy > 0.5 and not run.config.get("is_exact"):
-        notes.append(
-            f"Energy noise times the slope of the weights is {noisy:.2g}, so that weights are biased: use larger batches, a "
-            "control variate, wider bins, or a smaller `zeta`."
-        )
-    return notes

@@ -14,6 +14,7 @@ from isotherm.runs.run import Run
 from isotherm.runs.saving import write_end
 from isotherm.runs.store import MemorySink, StoreSink
 from isotherm.sampling.checkpoints import Checkpoints
+from isotherm.sampling.checkup import checkups_of
 from isotherm.sampling.describe import environment
 from isotherm.sampling.divergence import refuse_run_without_draws, report_divergence
 from isotherm.sampling.prepare import PreparedRun
@@ -94,13 +95,15 @@ def drive(prepared: PreparedRun, host: Host, reached: Reached, prepare_seconds: 
         checkpoints.close()
     told = program.statistics(carry)
     stats = prepared.layout.state({name: value for name, value in told.items() if jax.tree.leaves(value)})
-    run = Run.assemble(sink.read(), times, stats, prepared.configs[0], environment(), num_steps=iteration, **spent)
+    checkups = checkups_of(prepared, carry)
+    totals = {"num_steps": iteration, "checkup": checkups[0], **spent}
+    run = Run.assemble(sink.read(), times, stats, prepared.configs[0], environment(), **totals)
     if host.folder is not None:
         write_end(run, host.folder)
     report_divergence(diverged_at, host.throw)
     if prepared.layout.num_samplers is None:
         return [run]
-    return [run.of_sampler(number, config) for number, config in enumerate(prepared.configs)]
+    return [run.of_sampler(number, *own) for number, own in enumerate(zip(prepared.configs, checkups, strict=True))]
 
 
 def _end_of_block(prepared: PreparedRun, first: int, num_done: int, pace: int) -> int:

@@ -44,6 +44,8 @@ class PreparedRun:
         times: when draws are taken.
         position: where chains start, leaves (*lanes, ...).
         configs: what was asked for in JSON, for each sampler.
+        potential: as the user gave it.
+        samplers: likewise, after their pilots.
     """
 
     program: Program
@@ -54,6 +56,8 @@ class PreparedRun:
     times: RecordTimes
     position: Any
     configs: tuple[dict[str, Any], ...]
+    potential: Potential
+    samplers: tuple[Sampler, ...]
 
     def init(self) -> tuple[Carry, Records]:
         """The carry before the first iteration, and empty buffers."""
@@ -93,7 +97,7 @@ def prepare(
     data = source_of(potential, bound[0], keys, settings.num_chains)
     if layout.total is None:
         position = jax.tree.map(lambda leaf: leaf[0], position)
-    prepared = PreparedRun(program, keys, data, settings, layout, times, position, ())
+    prepared = PreparedRun(program, keys, data, settings, layout, times, position, (), potential, tuple(samplers))
     energy = _first_energy(prepared)
     configs = tuple(_configuration(potential, s, prepared, energy, source) for s in samplers)
     return dataclasses.replace(prepared, configs=configs)
@@ -140,6 +144,7 @@ def _configuration(
         "start_energy": energy,
         "temperature": temperature_of_draws(sampler, prepared.times),
         "is_exact": potential.is_exact,
+        "is_joint": sampler.kernel.is_joint,
         "thread_pool_size": thread_pool_size(),
         "source": source,
     }

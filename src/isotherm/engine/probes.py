@@ -1,0 +1,88 @@
+"""Energies and gradients at any positions, as the chains of a run would have met them there."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from isotherm.engine.iteration import Parts, coupling_inputs, multiplied
+
+# Numbers of all positions whose gradients are taken at once, where there are no batches to keep in memory as well.
+_NUMBERS_AT_ONCE = 1 << 18
+
+
+class Felt(NamedTuple):
+    """What K x P chains feel.
+
+    Attributes:
+        energy: shape (K, P).
+        gradient: of the energy, at some coordinates, shape (K, P, number).
+        pull: the same with the multiplier of the coupling, where energies have noise; else the gradient.
+    """
+
+    energy: Array
+    gradient: Array
+    pull: Array
+
+
+def felt_at(
+    parts: Parts,
+    coupling: Any,
+    points: Any,
+    model_state: Any,
+    keys: Array,
+    batches: Array,
+    coordinates: Array,
+    iteration: Array,
+) -> Felt:
+    """Energies and gradients at points (K, P, ...), on the batches of keys (K, P, 2).
+
+    Args:
+        parts: what iterates.
+        coupling: the state of the coupling, whose multiplier acts.
+        points: positions.
+        model_state: model states, likewise.
+        keys: of batches and of synthetic noise.
+        batches: the iterations whose batches are meant, shape (K,).
+        coordinates: the places of those that are wanted, in a flat position.
+        iteration: whose step size, temperature and gain hold.
+    """
+    potential = parts.potential
+    zero = jnp.zeros((), jnp.int32)
+
+    def of_chain(position, state, batch, key):
+        noise = jax.tree.map(lambda leaf: leaf[0], potential.draw(key, key, zero[None], position))
+
+        def energy(position):
+            found = potential.evaluate(position, batch, noise, state)
+            return found.energy, found.prior_energy
+
+        return jax.value_and_grad(energy, has_aux=True)(position)
+
+    def of_chains(given):
+        position, state, own, number = given
+        # Chains that share their batches share that of the first.
+        is_shared = potential.is_batch_shared
+        batch = (
+            potential.batch(own[0], number) if is_shared else jax.vmap(lambda key: potential.batch(key, number))(own)
+        )
+        each = jax.vmap(of_chain, (0, 0, None if is_shared else 0, 0))
+        (energies, priors), gradient = each(position, state, batch, own)
+        if parts.coupling.log_weights is None or potential.is_exact:
+            chosen = _chosen(gradient, coordinates)
+            return Felt(energies, chosen, chosen)
+        _, move = parts.coupling.update(coupling, None, coupling_inputs(parts, energies, priors, iteration))
+        pull = jax.vmap(lambda *one: multiplied(parts, *one))(position, gradient, move.multiplier)
+        return Felt(energies, _chosen(gradient, coordinates), _chosen(pull, coordinates))
+
+    number = len(keys)
+    size = sum(leaf.size for leaf in jax.tree.leaves(points)) // number
+    at_once = None if potential.has_data else min(max(_NUMBERS_AT_ONCE // max(size, 1), 1), number)
+    return lax.map(of_chains, (points, model_state, keys, batches), batch_size=at_once)
+
+
+def _chosen(tree: Any, coordinates: Array) -> Array:
+    """Some numbers of every chain, from leaves (P, ...)."""
+    leaves = jax.tree.leaves(tree)
+    return jnp.concatenate([leaf.reshape(len(leaf), -1) for leaf in leaves], axis=1)[:, coordinates]

@@ -1,0 +1,98 @@
+"""By how much the means of a run are off, from what was measured at some of its draws; where it comes from is in `tilt`."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy
+
+from isotherm.runs.estimates import normalized_weights
+
+# Stretches of a run, each of which is left out in turn to find the error of a bias.
+NUM_GROUPS = 20
+# The probability that noise alone speaks up, over all coordinates.
+_FALSE_ALARMS = 1e-3
+# Temperatures that draws show contradict how the kernel steps if they differ from it by this share.
+_LEAST_CONTRADICTION = 0.25
+
+
+class Bias(NamedTuple):
+    """How a run's law differs from the one that was asked for, as far as its step size and gradient noise go.
+
+    Attributes:
+        values: the coordinates of some draws, shape (chain, S, d); of large positions, of some coordinates only.
+        coordinates: which ones, counted through the leaves.
+        draws: those draws, leaves (chain, S, ...); None for large positions.
+        log_weights: of these draws, shape (chain, S).
+        tilts: s at these: the density of the run over that which was asked for is 1 + s, up to second order. From all of them, and
+            with stretches of the run left out, shape (1 + G, chain, S).
+        heats: by which share the temperatures of the coordinates are higher than expected, likewise (1 + G, d); zero where unknown.
+        is_measured: whether the tilt comes from what gradients at the draws say alone, and not from how the kernel steps.
+        rates: the share of a stiff direction's width that a step forgets, at each of these draws, shape (chain, S).
+        jumps: by how many temperatures the energy around them changes without its gradient, likewise.
+        drift: the mean square of what gradients move in a step over that of its noise, the largest of all coordinates.
+        step_size: at which the chains moved, on average.
+        is_exact: whether gradients have no noise.
+    """
+
+    values: np.ndarray
+    coordinates: np.ndarray
+    draws: Any
+    log_weights: np.ndarray
+    tilts: np.ndarray
+    heats: np.ndarray
+    is_measured: bool
+    rates: np.ndarray
+    jumps: np.ndarray
+    drift: float
+    step_size: float
+    is_exact: bool
+
+    def at(self, number: int) -> "Bias":
+        """That of one run out of several, all of which have the same."""
+        return self
+
+    def measure(self, run: Any) -> "Bias":
+        """What was measured, whatever is kept of the run."""
+        return self
+
+    def of(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """By how much the means of K functions are off, and the error of that; `values` at the draws, shape (chain, S, K)."""
+        return bias_of(values, self.tilts, self.log_weights)
+
+
+def bias_from(stored: dict[str, Any]) -> Bias:
+    """From what `Bias._asdict` made, after a folder has made arrays of all numbers."""
+    plain = {name: stored[name].item() for name in ("is_measured", "drift", "step_size", "is_exact")}
+    return Bias(**{**stored, **plain})
+
+
+def bias_of(values: np.ndarray, tilts: np.ndarray, log_weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Cov(f, s) and its standard error by the jackknife, for values of shape (chain, draw, K)."""
+    found = []
+    for weights, tilt in zip(weights_left_out(log_weights), tilts, strict=True):
+        mean = np.einsum("cs,csk->k", weights, values)
+        relative = weights * (tilt - np.sum(weights * tilt))
+        found.append(np.einsum("cs,csk->k", relative, values - mean))
+    deviations = np.stack(found[1:]) - np.mean(found[1:], axis=0)
+    return found[0], np.sqrt(np.sum(deviations**2, axis=0) * (NUM_GROUPS - 1) / NUM_GROUPS)
+
+
+def weights_left_out(log_weights: np.ndarray) -> np.ndarray:
+    """Weights of all draws, and those with each of G stretches of the run left out; shape (1 + G, chain, draw)."""
+    weights = normalized_weights(log_weights)
+    group = np.arange(log_weights.shape[1]) * NUM_GROUPS // log_weights.shape[1]
+    kept = [weights, *(np.where(group == number, 0.0, weights) for number in range(NUM_GROUPS))]
+    return np.stack([each / max(each.sum(), 1e-300) for each in kept])
+
+
+def contradicted(heats: np.ndarray) -> int | None:
+    """The coordinate in which the temperature of the draws differs most from what is expected, if it does; (1 + G, d)."""
+    deviations = heats[1:] - np.mean(heats[1:], axis=0)
+    errors = np.sqrt(np.sum(deviations**2, axis=0) * (NUM_GROUPS - 1) / NUM_GROUPS)
+    is_off = (np.abs(heats[0]) > significant(heats.shape[1]) * errors) & (np.abs(heats[0]) > _LEAST_CONTRADICTION)
+    return int(np.argmax(np.where(is_off, np.abs(heats[0]), 0.0))) if np.any(is_off) else None
+
+
+def significant(number: int) -> float:
+    """How many of their errors must biases of so many coordinates exceed, so that noise alone hardly ever speaks up."""
+    return max(3.0, float(scipy.special.stdtrit(NUM_GROUPS - 1.0, 1.0 - _FALSE_ALARMS / (2.0 * number))))

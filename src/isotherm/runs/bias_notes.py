@@ -1,0 +1,108 @@
+"""What to say of a measured bias, and when to say nothing."""
+
+import numpy as np
+
+from isotherm.runs.bias import Bias, contradicted, significant
+from isotherm.runs.estimates import normalized_weights
+
+# Biases below these are not worth a word: of a mean in standard deviations, and of a variance relative to itself.
+_LEAST_SHIFT, _LEAST_WIDENING = 0.05, 0.05
+# Steps that forget more than this share of a well are too long for it; a smaller share of draws in such wells is not worth a word.
+_LONGEST, _FEWEST_STIFF = 0.3, 0.03
+# Of moves that a box rejects, and of the squared displacement by gradients over that by noise.
+_FEWEST_REJECTED, _LARGEST_DRIFT = 0.02, 0.3
+# A jump of so many temperatures, in such a share of the draws.
+_LARGEST_JUMP, _MOST_JUMPS = 0.5, 0.01
+# What a proposed step size leaves of a variance's bias.
+_GOAL = 0.02
+
+
+def notes_on_bias(bias: Bias | None, names: list[str], rejected: float) -> list[str]:
+    """Which mean and which spread is off by most, if any is off by more than its error says.
+
+    Args:
+        bias: what was measured.
+        names: of all coordinates.
+        rejected: the share of moves that a box rejected.
+    """
+    if bias is None:
+        return []
+    names = [names[place] for place in bias.coordinates]
+    weights = normalized_weights(bias.log_weights)
+    values = np.where(weights[..., None] > 0, bias.values, 0.0)
+    mean = np.einsum("cs,csi->i", weights, values)
+    variance = np.einsum("cs,csi->i", weights, (values - mean) ** 2)
+    moved, moved_error = (part / np.sqrt(variance) for part in bias.of(values))
+    widened, widened_error = (part / variance for part in bias.of((values - mean) ** 2))
+    limit = significant(2 * len(mean))
+    why, remedy = "The step size makes", f"lower `step_size` to about {_advised(bias.step_size, widened, moved):.1g}"
+    if bias.is_measured:
+        worst = contradicted(bias.heats)
+        if worst is not None:
+            return [_note_on_heat(names[worst], float(bias.heats[0, worst])), *_notes_on_jumps(bias, weights)]
+        why = "Gradients at the draws make"
+    remedy += "" if bias.is_exact else ", or use larger batches"
+    notes = []
+    is_wide = (np.abs(widened) > limit * widened_error) & (np.abs(widened) > _LEAST_WIDENING)
+    if np.any(is_wide):
+        worst = int(np.argmax(np.where(is_wide, np.abs(widened), 0.0)))
+        notes.append(f"{why} the spread of {names[worst]} {_in_words(widened[worst])}: {remedy}.")
+    is_moved = (np.abs(moved) > limit * moved_error) & (np.abs(moved) > _LEAST_SHIFT)
+    if np.any(is_moved):
+        worst = int(np.argmax(np.where(is_moved, np.abs(moved), 0.0)))
+        where = f"{moved[worst]:+.2g} standard deviations"
+        notes.append(f"{why} the mean of {names[worst]} off by about {where}: {remedy}.")
+    if not notes:
+        notes += _notes_on_wells(bias, weights)
+    if rejected > _FEWEST_REJECTED and bias.drift > _LARGEST_DRIFT:
+        notes.append(
+            f"Gradients push chains against the box, which rejects {rejected:.0%} of the moves: draws stay too far from the wall. "
+            f"Lower `step_size` to about {bias.step_size * 0.1 * _LARGEST_DRIFT / bias.drift:.1g}."
+        )
+    return notes + _notes_on_jumps(bias, weights)
+
+
+def _note_on_heat(name: str, excess: float) -> str:
+    remedy = "Lower `step_size`, until a step is short beside the narrowest well."
+    if excess < 0:
+        remedy = "Chains did not mix while draws were taken, or theta moved faster than they: run longer, or take longer steps."
+    return (
+        f"In {name} gradients at the draws are those of {1.0 + excess:.2g} times the temperature: the draws do not follow the law "
+        f"that was asked for. {remedy}"
+    )
+
+
+def _notes_on_wells(bias: Bias, weights: np.ndarray) -> list[str]:
+    """Whether the step is too long where some of the draws are, though it may suit the others."""
+    is_stiff = bias.rates > _LONGEST
+    share = float(np.sum(weights[is_stiff]))
+    if share < _FEWEST_STIFF:
+        return []
+    typical = float(np.median(bias.rates[is_stiff]))
+    return [
+        f"Around {share:.0%} of the draws the energy curves so much that a step crosses {typical:.0%} of a well: spreads there, "
+        f"and the weight of such wells, are off. Lower `step_size` to about {bias.step_size * 0.05 / typical:.1g}."
+    ]
+
+
+def _notes_on_jumps(bias: Bias, weights: np.ndarray) -> list[str]:
+    share = float(np.sum(weights[(np.abs(bias.jumps) > _LARGEST_JUMP) & (bias.rates < _LONGEST)]))
+    if share < _MOST_JUMPS:
+        return []
+    return [
+        f"Around {share:.0%} of the draws the energy changes by more than its gradient says: it has jumps, walls or steps, which "
+        "no gradient sampler sees. Smooth them, or use `box` for walls."
+    ]
+
+
+def _advised(step_size: float, widened: np.ndarray, moved: np.ndarray) -> float:
+    worst = max(np.max(np.abs(widened)), np.max(np.abs(moved)), 1e-30)
+    return step_size * min(1.0, _GOAL / worst)
+
+
+def _in_words(widened: float) -> str:
+    """What a variance that is too large or too small by a share of what it is now means for the spread."""
+    if widened > 0.5:
+        return "far too wide"
+    spread = 1.0 / np.sqrt(1.0 - widened) - 1.0
+    return f"about {abs(spread):.0%} too {'wide' if spread > 0 else 'narrow'}"

@@ -1,0 +1,157 @@
+"""What is wrong with a ladder or a contour, in words, and what to do about it."""
+
+import jax
+import numpy as np
+
+from isotherm.runs.run import Run
+
+# A range of multipliers below this flattens nothing.
+_LEAST_RANGE = 1e-3
+# Nats by which noise may raise the probability of a swap on average, and by how much it may differ from place to place.
+_MOST_SWAP_BIAS, _MOST_UNEVEN = 0.1, 0.5
+# Noise of energies times the slope of log weights.
+_MOST_BLUR = 1.5
+# Expected swaps of a pair in a window, if its gate stayed open.
+_MOST_SWAPS_IN_WINDOW = 0.5
+# Steps of hot rungs may forget this share of a well, and replicas may differ by this R-hat.
+_LONGEST_HOT_STEP, _MOST_STIFF, _LARGEST_R_HAT = 0.6, 0.03, 1.2
+_MOST_LOOKS, _ROUND_TRIPS = 2_000, 20
+
+
+def notes_on_exchange(run: Run) -> list[str]:
+    """What is wrong with a ladder, in words; nothing for samplers without one."""
+    stats = run.stats
+    if "num_swaps" not in stats:
+        return []
+    notes = []
+    idle = np.flatnonzero(np.sum(_rows(stats["num_swaps"]), axis=0) == 0).tolist()
+    if idle:
+        remedy = "bring their temperatures closer with more replicas"
+        if not run.config.get("is_exact"):
+            remedy += ", reduce the energy noise, or raise `correction_factor`"
+        notes.append(f"Pairs {idle} (counted from the target) never swapped: {remedy}.")
+    if np.sum(stats["round_trips"]) == 0:
+        notes.append(
+            "No replica made a round trip from the target to the hottest rung and back: the hot rungs help nobody yet."
+        )
+    return notes + _notes_on_swaps(run) + _notes_on_hot_rungs(run)
+
+
+def _notes_on_swaps(run: Run) -> list[str]:
+    """Whether swaps let too much through."""
+    coupling = run.config["sampler"]["coupling"]
+    rule, scheme = coupling.get("rule", {}), coupling.get("scheme", {})
+    if rule.get("class") != "Corrected":
+        return []
+    notes = []
+    factor = rule["correction_factor"]
+    left = 1.0 if factor is None else 1.0 - 1.0 / factor if isinstance(factor, float) else 0.0
+    temperatures = np.asarray(run.stats["temperature_ratios"]) * (run.config.get("temperature") or 1.0)
+    spans = 1.0 / temperatures[..., :-1] - 1.0 / temperatures[..., 1:]
+    variances = np.asarray(run.stats["variance_of_difference"])
+    if variances.shape == spans.shape and left > 0 and not run.config.get("is_exact"):
+        excess = float(np.nanmax(np.where(np.isfinite(variances), 0.5 * left * spans**2 * variances, 0.0)))
+        if excess > _MOST_SWAP_BIAS:
+            notes.append(
+                f"Noise on the energies makes swaps up to {np.exp(min(excess, 50.0)):.3g} times as likely as they should be, and "
+                "lets hot states into the target. Use `correction_factor=1`, larger batches, or control variates (`iso.vr_resgld`)."
+            )
+    uneven = np.asarray(run.stats["spread_of_variance"])
+    if uneven.shape == spans.shape and factor is not None and not run.config.get("is_exact"):
+        excess = float(np.nanmax(np.where(np.isfinite(uneven), 0.5 * spans**2 * uneven, 0.0)))
+        if excess > _MOST_UNEVEN:
+            notes.append(
+                "The noise of energies depends on where replicas are, so that one correction for all makes some swaps "
+                f"{np.exp(min(excess, 50.0)):.3g} times too likely and others too rare. Use larger batches, shared by replicas, or "
+                "control variates (`iso.vr_resgld`)."
+            )
+    window = scheme.get("window", 1)
+    acceptance = float(np.max(run.stats["acceptance"]))
+    has_gate = isinstance(window, int) and window > 1 and not rule.get("gate_log_correction")
+    if has_gate and window * acceptance > _MOST_SWAPS_IN_WINDOW:
+        notes.append(
+            f"In a window of {window} a pair that accepts {acceptance:.2g} of its trials nearly always swaps, whatever its "
+            "energies: the target is biased towards hot states. Lower `window`, until it times that rate is well below 1."
+        )
+    return notes
+
+
+def _notes_on_hot_rungs(run: Run) -> list[str]:
+    """Whether hot rungs sample their law, and whether what they do is carried down."""
+    notes = []
+    ratio = float(np.max(run.stats["step_size_ratios"]))
+    if run.bias is not None and ratio > 1.0:
+        rates = run.bias.rates
+        share = float(np.mean(rates * ratio > _LONGEST_HOT_STEP))
+        if share > _MOST_STIFF and np.mean(rates > _LONGEST_HOT_STEP) < share:
+            notes.append(
+                f"The largest step of the ladder, {ratio * run.bias.step_size:.2g}, is too long for the wells around {share:.0%} "
+                "of the draws: hot rungs miss them, and swaps bring that down to the target. Lower the step sizes of hot rungs."
+            )
+    if np.sum(run.stats["round_trips"]) >= _ROUND_TRIPS and _replicas_differ(run):
+        notes.append(
+            "Replicas make round trips, and yet each brings its own part of space to the target: the hottest rung does not move "
+            "them about. Raise its temperature or its step size, or give it noise."
+        )
+    return notes
+
+
+def _replicas_differ(run: Run) -> bool:
+    """Whether the draws of a ladder's target depend on which replica was there."""
+    rung = np.asarray(run.observed["rung"])
+    places = np.unique(np.linspace(0, run.num_draws - 1, min(_MOST_LOOKS, run.num_draws)).astype(int))
+    replica = np.argmin(rung[..., places, :], axis=-1)
+    lead = replica.shape
+    leaves = [np.asarray(leaf[(*(slice(None),) * (len(lead) - 1), places)]) for leaf in jax.tree.leaves(run.draws)]
+    values = np.concatenate([leaf.reshape(*lead, -1) for leaf in leaves], axis=-1).astype(np.float64)
+    values, replica = values.reshape(-1, lead[-1], values.shape[-1]), replica.reshape(-1, lead[-1])
+    for of_ladder, numbers in zip(values, replica, strict=True):
+        groups = [of_ladder[numbers == one] for one in np.unique(numbers)]
+        groups = [group for group in groups if len(group) >= len(numbers) / (4 * len(groups))]
+        within = sum(len(group) * np.var(group, axis=0) for group in groups)
+        total = np.var(np.concatenate(groups), axis=0) * sum(len(group) for group in groups)
+        if len(groups) < 2 or not np.any(total > _LARGEST_R_HAT**2 * np.maximum(within, 1e-30)):
+            return False
+    return True
+
+
+def _rows(array: np.ndarray) -> np.ndarray:
+    return array.reshape(-1, array.shape[-1])
+
+
+def notes_on_contours(run: Run) -> list[str]:
+    """What is wrong with a contour sampler, in words; nothing for other samplers."""
+    stats = run.stats
+    if "theta" not in stats:
+        return []
+    notes = []
+    lowest, highest = float(np.min(stats["lowest_multiplier"])), float(np.max(stats["highest_multiplier"]))
+    if highest - lowest < _LEAST_RANGE:
+        notes.append(
+            f"The multiplier stayed between {lowest:.6g} and {highest:.6g}: nothing was flattened, and this is the plain sampler. "
+            'Theta has hardly moved (raise `gain`, or lower `zeta` with the field "theta^zeta"), or all energies fell into an open '
+            "bin (move the partition to where they are)."
+        )
+    bounded, top = (float(np.mean(stats[name])) / run.num_steps for name in ("num_bounded", "num_top"))
+    if bounded > 0.05:
+        notes.append(
+            f"The multiplier sat at its bound in {bounded:.0%} of the iterations: widen the bins or lower `zeta`, or raise the "
+            "first edge if energies never come below it."
+        )
+    if top > 0.2:
+        notes.append(
+            f"{top:.0%} of the energies fell into the open top bin, which is not flattened: raise the partition."
+        )
+    theta = np.asarray(stats["theta"])
+    if run.config["sampler"]["coupling"]["field"]["class"] == "Theta" and np.max(theta[..., -1]) > 0.9:
+        notes.append(
+            'Theta has run away into the top bin, where psi is 1 and nothing pushes it back: the field "theta" has no fixed point '
+            'here. Raise the partition above all energies, or use the field "psi".'
+        )
+    noisy = float(np.max(stats.get("noise_times_slope", 0.0)))
+    if noisy > _MOST_BLUR and not run.config.get("is_exact"):
+        notes.append(
+            f"Energy noise times the slope of the weights is {noisy:.2g}, so that weights are biased: use larger batches, a "
+            "control variate, wider bins, or a smaller `zeta`."
+        )
+    return notes

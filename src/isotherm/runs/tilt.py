@@ -1,0 +1,196 @@
+"""How far the step size and the noise of gradients move a run's law from the one that was asked for, to first order in the step.
+
+Chains at step epsilon follow pi(x) (1 + s(x)) instead of pi, up to second order, and with it every mean moves by Cov(f, s): the
+tilt s is all that must be known. With D the covariance that the step adds to a chain's own,
+
+    s(x) = g' D g / (2 tau^2) - tr(D H) / tau + constant,       g, H the gradient and the Hessian of U at x,
+
+which for Langevin steps without gradient noise, D = epsilon tau / 2, is epsilon (|g|^2 / (4 tau) - tr(H) / 2): the first order of
+the stationary law of Euler's scheme, exact whatever the form of U. Gradient noise of covariance V adds the D that solves
+H D + D H = epsilon V. Both depend on the kernel by a factor each (`StepErrors`). Coordinates are in units of the step,
+sqrt(epsilon G), with G a preconditioner, so that epsilon is 1 below.
+
+Where gradients are noisy, products of them would drown s in noise; s is then that of a normal law of the draws' covariance C,
+(x - m)' C^-1 D C^-1 (x - m) / 2.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from isotherm.runs.bias import NUM_GROUPS, contradicted, weights_left_out
+
+
+class Probes(NamedTuple):
+    """What was measured at draws, in units of the step: arrays of shape (chain, draw, d).
+
+    Attributes:
+        position: the draw.
+        gradient: with the multiplier of the coupling.
+        other_gradient: the same on an independent batch.
+        signs: z, random signs.
+        product: H z.
+    """
+
+    position: np.ndarray
+    gradient: np.ndarray
+    other_gradient: np.ndarray
+    signs: np.ndarray
+    product: np.ndarray
+
+
+class Dynamics(NamedTuple):
+    """What of a sampler decides its bias.
+
+    Attributes:
+        temperature: tau.
+        step_errors: of the kernel, (curvature, noise): the covariance that each adds, over what it adds to Langevin steps. None has
+            the covariance measured: it is what makes the mean of g g' differ from tau times that of H.
+        epoch: batches in an epoch, over which the noise of a gradient sums to zero; None for batches that are independent.
+        phases: how many batches of an epoch the draws had seen.
+        assumed_noise: the variance of gradients that the kernel takes off what it injects, shape (d,) or 0.
+        is_exact: whether gradients have no noise.
+        has_walls: whether chains are kept in a box.
+    """
+
+    temperature: float
+    step_errors: tuple[float, float] | None
+    epoch: int | None
+    phases: np.ndarray
+    assumed_noise: Any
+    is_exact: bool
+    has_walls: bool
+
+
+def tilts_of(probes: Probes, log_weights: np.ndarray, dynamics: Dynamics) -> tuple[np.ndarray, np.ndarray, bool]:
+    """The tilt s at every draw, up to a constant: from all draws, and with each group of them left out; (1 + G, chain, draw).
+
+    Then the excess heat of every coordinate, likewise (1 + G, d), and whether the tilt was measured: because nobody knows how the
+    kernel steps, or because draws contradict it.
+    """
+    probes = Probes(*(np.where(np.isfinite(log_weights)[..., None], part, 0.0) for part in probes))
+    known, measured, heats = [], [], []
+    for weights in weights_left_out(log_weights):
+        around = _surroundings(probes, weights, dynamics)
+        measured.append(_tilt(probes, around, _measured_covariance(around, dynamics), dynamics))
+        added = np.zeros_like(around.forces)
+        if dynamics.step_errors is not None:
+            added = _added_covariance(around, dynamics)
+            known.append(_tilt(probes, around, added, dynamics))
+        heats.append(_excess_heat(around, added, dynamics))
+    heats = np.stack(heats) if dynamics.is_exact and not dynamics.has_walls else np.zeros((1 + NUM_GROUPS, 1))
+    is_measured = dynamics.step_errors is None or contradicted(heats) is not None
+    return np.stack(measured if is_measured else known), heats, is_measured
+
+
+class _Surroundings(NamedTuple):
+    """Means over the draws, in the basis in which the mean Hessian is diagonal.
+
+    Attributes:
+        mean: of positions, in the basis of the user.
+        covariance: of positions.
+        basis: the eigenvectors of the Hessian, in columns.
+        rates: its eigenvalues; where they are too low to hold the draws, what would.
+        forces: of products of two gradients.
+        noise: of the gradients.
+    """
+
+    mean: np.ndarray
+    covariance: np.ndarray
+    basis: np.ndarray
+    rates: np.ndarray
+    forces: np.ndarray
+    noise: np.ndarray
+
+
+def _surroundings(probes: Probes, weights: np.ndarray, dynamics: Dynamics) -> _Surroundings:
+    position, one, other, signs, product = probes
+    mean = np.einsum("cs,csi->i", weights, position)
+    # What takes z to H z, by least squares: exact for a Hessian that is the same everywhere.
+    hessian = _mean_product(weights, product, signs) @ np.linalg.pinv(
+        _mean_product(weights, signs, signs), hermitian=True
+    )
+    rates, basis = np.linalg.eigh(0.5 * (hessian + hessian.T))
+    turned = (position - mean) @ basis
+    covariance = _mean_product(weights, turned, turned)
+    # A direction in which the energy curves downwards on average is held by what holds its draws.
+    rates = np.maximum(rates, dynamics.temperature / np.maximum(np.diag(covariance), 1e-30))
+    forces = _mean_product(weights, one @ basis, other @ basis)
+    noise = 0.5 * _mean_product(weights, one - other, one - other)
+    noise -= np.diag(dynamics.assumed_noise * np.ones(len(rates)))
+    return _Surroundings(mean, covariance, basis, rates, 0.5 * (forces + forces.T), basis.T @ noise @ basis)
+
+
+def _mean_product(weights: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    number = left.shape[-1]
+    return (weights[..., None] * left).reshape(-1, number).T @ right.reshape(-1, number)
+
+
+def _tilt(probes: Probes, around: _Surroundings, added: np.ndarray, dynamics: Dynamics) -> np.ndarray:
+    """The tilt of draws whose covariance is too large by `added`, in the basis of the Hessian."""
+    basis, tau = around.basis, dynamics.temperature
+    if not dynamics.is_exact:
+        # The covariance of the draws has the added one in it.
+        scores = (probes.position - around.mean) @ basis @ np.linalg.pinv(around.covariance, hermitian=True)
+        return 0.5 * np.sum((scores @ added) * scores, axis=-1)
+    heat = np.maximum(tau + around.rates * np.diag(added), 0.1 * tau)
+    forces = (probes.gradient @ basis) / heat
+    bent = np.sum((probes.signs @ basis @ added) * (probes.product @ basis) / heat, axis=-1)
+    return 0.5 * np.sum((forces @ added) * forces, axis=-1) - bent
+
+
+def _measured_covariance(around: _Surroundings, dynamics: Dynamics) -> np.ndarray:
+    """What the draws have too much: under the law that was asked for, the mean of g g' is tau times that of H."""
+    excess = around.forces - dynamics.temperature * np.diag(around.rates)
+    return excess / around.rates[:, None] / around.rates[None, :]
+
+
+def _excess_heat(around: _Surroundings, added: np.ndarray, dynamics: Dynamics) -> np.ndarray:
+    """By how much the temperatures of the coordinates, g^2 / H, are higher than expected, over what is expected."""
+    expected = dynamics.temperature * np.diag(around.rates) + around.rates[:, None] * added * around.rates[None, :]
+    turn = around.basis
+    excess = np.einsum("ik,kl,il->i", turn, around.forces - expected, turn)
+    return excess / np.einsum("ik,kl,il->i", turn, expected, turn)
+
+
+def _added_covariance(around: _Surroundings, dynamics: Dynamics) -> np.ndarray:
+    """What a kernel adds, to first order in its step."""
+    assert dynamics.step_errors is not None
+    by_curvature, by_noise = dynamics.step_errors
+    rates = around.rates
+    sums = rates[:, None] + rates[None, :]
+    heard = 1.0 if dynamics.epoch is None else heard_of_epochs(rates * by_noise, dynamics.epoch, dynamics.phases)
+    root = np.sqrt(heard * np.ones_like(rates))
+    added = by_noise * around.noise * root[:, None] * root[None, :] / sums
+    added += np.diag(np.full(len(rates), 0.5 * by_curvature * dynamics.temperature))
+    # Exact for normal laws up to the step size at which chains diverge.
+    return added / np.maximum(1.0 - 0.25 * by_curvature * sums, 0.05)
+
+
+def heard_of_epochs(rates: np.ndarray, length: int, phases: np.ndarray) -> np.ndarray:
+    """The variance that noise of shuffled epochs gives draws, over that of independent batches.
+
+    Within an epoch the batches' noises sum to zero: each has the correlation -1 / (E - 1) with each other one. A chain that forgets
+    within an epoch (rates of a step well above 1 / E) does not notice; one that is slower hears next to nothing, least of all in
+    draws at the end of an epoch.
+    """
+    if length <= 1:
+        return np.zeros_like(rates)
+    logs = np.log1p(-np.clip(rates, 1e-9, 1 - 1e-9))
+
+    def variance(number):
+        """That of the noise of the last `number` batches of an epoch."""
+        squares = np.expm1(2 * number * logs) / np.expm1(2 * logs)
+        total = np.expm1(number * logs) / np.expm1(logs)
+        return squares - (total**2 - squares) / (length - 1)
+
+    seen, counts = np.unique(phases, return_counts=True)
+    earlier = variance(length) / -np.expm1(2 * length * logs)
+    found = [variance(phase) + np.exp(2 * phase * logs) * earlier for phase in seen]
+    return np.clip(np.average(found, axis=0, weights=counts) * -np.expm1(2 * logs), 0.0, 1.0)
+
+
+def rates_of(probes: Probes) -> np.ndarray:
+    """|H z|^2 / |z' H z| at every draw: an average of the Hessian's eigenvalues in which the large ones count most."""
+    squares = np.sum(probes.product**2, axis=-1)
+    return squares / np.maximum(np.abs(np.sum(probes.signs * probes.product, axis=-1)), np.sqrt(squares) + 1e-30)

@@ -1,0 +1,201 @@
+"""What a run keeps of how it was made, so that its bias can be measured when somebody asks."""
+
+import dataclasses
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from isotherm.engine import programs
+from isotherm.engine.blocks import Carry
+from isotherm.engine.probes import felt_at
+from isotherm.engine.program import identity
+from isotherm.foundation.parts import number_dtype
+from isotherm.foundation.randomness import Purpose, run_keys
+from isotherm.foundation.schedules import values_at
+from isotherm.potentials.potential import Potential, WrappedPotential
+from isotherm.runs.bias import Bias
+from isotherm.runs.tilt import Dynamics, Probes, rates_of, tilts_of
+from isotherm.sampling.prepare import PreparedRun
+from isotherm.sampling.sampler import Sampler
+
+# The share of a run's gradients that may be spent, four for a draw. Without data they are taken all at once, and cost a tenth.
+_SHARE, _SHARE_WITHOUT_DATA, _GRADIENTS_PER_DRAW = 0.03, 0.3, 4
+_FEWEST, _MOST = 128, 4_096
+# Of larger positions only some coordinates are looked at, at fewer draws.
+_MOST_COORDINATES, _FEWEST_OF_LARGE = 64, 32
+# There must be more draws than coordinates to see how these hang together.
+_DRAWS_PER_COORDINATE = 4
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Checkup:
+    """Measures the bias of a run.
+
+    Attributes:
+        potential: what was sampled.
+        sampler: how.
+        words: of the seed's key.
+        coupling: the state of the coupling at the end, where it multiplies gradients; else nothing.
+        preconditioner: of the kernel at the end, like positions; None where there is none.
+    """
+
+    potential: Potential
+    sampler: Sampler
+    words: np.ndarray
+    coupling: Any
+    preconditioner: Any
+
+    def at(self, number: int) -> "Checkup":
+        """That of one run out of several."""
+        kept = jax.tree.map(lambda leaf: leaf[number], (self.coupling, self.preconditioner))
+        return dataclasses.replace(self, coupling=kept[0], preconditioner=kept[1])
+
+    def measure(self, run: Any) -> Bias | None:
+        """The bias of a run of axes (chain, draw, ...); None where nothing is known of it."""
+        size = sum(math.prod(leaf.shape[2:]) for leaf in jax.tree.leaves(run.draws))
+        temperature = run.config.get("temperature")
+        if not temperature or self.potential.is_streamed or size == 0:
+            return None
+        chosen = self._spread_over(run, size)
+        rows = jax.tree.map(lambda leaf: np.asarray(leaf[:, chosen]), (run.draws, run.model_state))
+        step = float(np.mean(values_at(self.sampler.step_size, np.asarray(run.times[chosen]))))
+        most = min(_MOST_COORDINATES, max(len(run.log_weights) * len(chosen) // _DRAWS_PER_COORDINATE, 1))
+        coordinates = np.unique(np.linspace(0, size - 1, min(size, most)).astype(int))
+        scale = np.full((len(run.log_weights), len(coordinates)), math.sqrt(step))
+        if self.preconditioner is not None:
+            scale = scale * np.sqrt(_flat(self.preconditioner, 1)[:, coordinates])
+        probes, jumps = self._probes(run, rows, coordinates, scale)
+        dynamics = self._dynamics(run, chosen, scale)
+        log_weights = np.asarray(run.log_weights)[:, chosen]
+        tilts, heats, is_measured = tilts_of(probes, log_weights, dynamics)
+        errors = self.sampler.kernel.step_errors
+        return Bias(
+            values=_flat(rows[0], 2)[..., coordinates],
+            coordinates=coordinates,
+            draws=rows[0] if len(coordinates) == size else None,
+            log_weights=log_weights,
+            tilts=tilts,
+            heats=heats,
+            is_measured=is_measured,
+            rates=rates_of(probes) * (1.0 if errors is None else errors.curvature),
+            jumps=jumps / dynamics.temperature,
+            drift=float(np.max(np.abs(np.mean(probes.gradient * probes.other_gradient, axis=(0, 1)))))
+            / dynamics.temperature,
+            step_size=step,
+            is_exact=self.potential.is_exact,
+        )
+
+    def _probes(self, run: Any, rows: Any, coordinates: np.ndarray, scale: np.ndarray) -> tuple[Probes, np.ndarray]:
+        """What chains feel at draws (P, S, ...), and a step to both sides of them; jumps of the energy between these."""
+        chains, number = jax.tree.leaves(rows[0])[0].shape[:2]
+        rng = np.random.default_rng(self.words)
+        signs = rng.choice((-1.0, 1.0), (chains, number, len(coordinates)))
+        away = scale[:, None] * signs
+        sides = [_moved(rows[0], coordinates, away, side) for side in (0.0, 1.0, -1.0)]
+        is_exact = self.potential.is_exact
+        points = [*sides, sides[0]][: 3 if is_exact else 4]
+        # All points of a draw are seen on the same batch, but for the last.
+        batches = np.arange(chains * number).reshape(number, chains)
+        numbers = np.concatenate([batches + (place == 3) * batches.size for place in range(len(points))])
+        keys = run_keys(self.words, np.asarray(int(Purpose.CHECKUP)), numbers)
+        first_draw = lambda leaf: np.moveaxis(leaf, 1, 0)  # noqa: E731
+        stacked = jax.tree.map(lambda *leaves: jnp.concatenate([first_draw(leaf) for leaf in leaves]), *points)
+        states = jax.tree.map(lambda leaf: jnp.concatenate([first_draw(leaf)] * len(points)), rows[1])
+        parts = self.sampler.parts(self.potential.on_device(), "vmap", number_dtype(stacked))
+        # Batches of all places in an epoch: the last one may be short.
+        places = np.tile(np.arange(number, dtype=np.int32) % (_batches_per_epoch(self.potential) or 1), len(points))
+        arrays = (jnp.asarray(part) for part in (keys, places, coordinates, np.int32(run.num_steps - 1)))
+        found = programs.call(felt_at, parts, jax.tree.map(jnp.asarray, self.coupling), stacked, states, *arrays)
+        energy, gradient, pull = (
+            np.moveaxis(np.asarray(part, np.float64).reshape(len(points), number, *part.shape[1:]), 1, 2)
+            for part in found
+        )
+        here, ahead, behind = (scale[:, None] * part for part in pull[:3])
+        other = here if is_exact else scale[:, None] * pull[3]
+        jumps = energy[1] - energy[2] - np.sum(away * (gradient[1] + gradient[2]), axis=-1)
+        values = _flat(rows[0], 2)[..., coordinates] / scale[:, None]
+        return Probes(values, here, other, signs, 0.5 * (ahead - behind)), jumps
+
+    def _spread_over(self, run: Any, size: int) -> np.ndarray:
+        """Draws at equal distances, of which there are few enough that looking costs little."""
+        chains, number = run.log_weights.shape
+        fewest = _FEWEST if size <= _MOST_COORDINATES else _FEWEST_OF_LARGE
+        share = _SHARE if self.potential.has_data else _SHARE_WITHOUT_DATA
+        wanted = np.clip(share * run.num_steps * chains / _GRADIENTS_PER_DRAW, fewest, _MOST)
+        count = int(np.clip(wanted // chains, 1, number))
+        return np.linspace(0, number - 1, count).astype(int)
+
+    def _dynamics(self, run: Any, chosen: np.ndarray, scale: np.ndarray) -> Dynamics:
+        temperature, is_exact = float(run.config["temperature"]), self.potential.is_exact
+        errors, epoch = self.sampler.kernel.step_errors, _batches_per_epoch(self.potential)
+        if _is_last_batch_short(self.potential):
+            # Its noise is so much larger than that of the others that they cannot cancel it.
+            epoch = None
+        # A multiplier that jumps from bin to bin has no small steps: what it does to the law is measured.
+        is_known = errors is not None and not (is_exact and self.sampler.coupling.log_weights is not None)
+        return Dynamics(
+            temperature,
+            (errors.curvature, errors.noise) if is_known and errors is not None else None,
+            epoch,
+            np.asarray(run.times[chosen]) % (epoch or 1),
+            0.0 if errors is None else errors.assumed_variance * temperature * np.mean(scale**2, axis=0),
+            is_exact,
+            "num_rejected" in run.stats,
+        )
+
+
+def checkups_of(prepared: PreparedRun, carry: Carry) -> list[Checkup | None]:
+    """A checkup for every sampler of a program; None where records do not hold positions."""
+    program, layout = prepared.program, prepared.layout
+    if program.collect is not identity:
+        return [None for _ in prepared.samplers]
+    words = np.asarray(jax.random.key_data(prepared.settings.seed_key()))
+    coupling = layout.state(carry.state.coupling) if program.is_weighted else ()
+    preconditioner = layout.state(program.preconditioner(carry))
+    if layout.num_ladders is not None:
+        # The replicas take turns on the rung whose draws are kept.
+        preconditioner = jax.tree.map(lambda leaf: np.mean(leaf, axis=len(layout.axes)), preconditioner)
+    made = [Checkup(prepared.potential, sampler, words, coupling, preconditioner) for sampler in prepared.samplers]
+    return [each if layout.num_samplers is None else each.at(number) for number, each in enumerate(made)]
+
+
+def _flat(tree: Any, lead: int) -> np.ndarray:
+    """The numbers of positions with so many leading axes, in one array of double precision."""
+    leaves = [np.asarray(leaf, np.float64) for leaf in jax.tree.leaves(tree)]
+    return np.concatenate([leaf.reshape(*leaf.shape[:lead], -1) for leaf in leaves], axis=-1)
+
+
+def _moved(positions: Any, coordinates: np.ndarray, away: np.ndarray, side: float) -> Any:
+    """Positions (P, S, ...) with some of their coordinates moved."""
+    leaves, structure = jax.tree.flatten(positions)
+    moved, begin = [], 0
+    for leaf in leaves:
+        flat = np.array(leaf.reshape(*leaf.shape[:2], -1))
+        is_here = (coordinates >= begin) & (coordinates < begin + flat.shape[-1])
+        flat[..., coordinates[is_here] - begin] += (side * away[..., is_here]).astype(flat.dtype)
+        begin += flat.shape[-1]
+        moved.append(flat.reshape(leaf.shape))
+    return jax.tree.unflatten(structure, moved)
+
+
+def _innermost(potential: Any) -> Any:
+    while isinstance(potential, WrappedPotential):
+        potential = potential.inner
+    return potential
+
+
+def _batches_per_epoch(potential: Any) -> int | None:
+    potential = _innermost(potential)
+    if getattr(potential, "batching", None) != "epochs" or potential.batch_size is None:
+        return None
+    return -(-potential.num_data // potential.batch_size)
+
+
+def _is_last_batch_short(potential: Any) -> bool:
+    """Whether the last batch of an epoch has less than half of what the others have."""
+    potential = _innermost(potential)
+    left = potential.num_data % (potential.batch_size or 1) if _batches_per_epoch(potential) else 0
+    return 0 < 2 * left < (potential.batch_size or 1)
