@@ -149,9 +149,8 @@ class Run:
             >>> found = run.estimate(lambda x: x[0])
             >>> low, high = found.interval(0.95)
         """
-        return estimates.estimate(
-            function, self.draws, np.asarray(self.log_weights), self.bias, bool(self.config.get("is_joint"))
-        )
+        are_particles = bool(self.config.get("is_joint"))
+        return estimates.estimate(function, self.draws, np.asarray(self.log_weights), self.bias, are_particles)
 
     def effective_sample_size(self) -> float:
         """The effective number of draws by their weights alone (Kish); autocorrelation is not in it."""
