@@ -200,6 +200,28 @@ def short_bench_table() -> str:
     return "\n".join(lines)
 
 
+def _bias() -> dict[str, Any]:
+    return json.loads((ROOT / "results" / "bias.json").read_text())
+
+
+def spreads_table() -> str:
+    """How much too large variances are, exactly and as runs measure it."""
+    lines = ["| inputs | batch | step size | exact | measured by the run |", "|---|---|---|---|---|"]
+    for row in _bias()["spreads"]:
+        found = f"{100 * row['measured']:.3g} ± {100 * row['error']:.2g} %"
+        lines.append(f"| {row['inputs']} | {row['n']} | {row['step']:.2g} | {100 * row['exact']:.3g} % | {found} |")
+    return "\n".join(lines)
+
+
+def means_table() -> str:
+    """How far means are off in standard deviations, and as runs measure it."""
+    lines = ["| step size | off by | measured by the run |", "|---|---|---|"]
+    for row in _bias()["means"]:
+        seen = f"{row['off']:+.4f} ± {row['std_error']:.4f}"
+        lines.append(f"| {row['step']:.2g} | {seen} | {row['measured']:+.4f} ± {row['error']:.4f} |")
+    return "\n".join(lines)
+
+
 def images_table() -> str:
     """Images per second on a GPU."""
     cells: dict[str, dict[str, str]] = {}
@@ -233,6 +255,8 @@ TABLES = {
     "minimize": minimize_table,
     "bench": bench_table,
     "bench-short": short_bench_table,
+    "bias-spreads": spreads_table,
+    "bias-means": means_table,
     "images": images_table,
 }
 

@@ -141,7 +141,8 @@ def langevin_step(position: Any, gradient: Any, noise: Any, move: Move) -> Any:
     """X - epsilon * g + sqrt(2 * epsilon * tau) * xi, leaf by leaf."""
     spread = jnp.sqrt(2.0 * move.step_size * move.temperature)
     return jax.tree.map(
-        lambda x, g, xi: x - (move.step_size * g).astype(x.dtype) + (spread * xi).astype(x.dtype),
+        # Added at once: next to a large x, a drift that is small beside the noise would be rounded away.
+        lambda x, g, xi: x + (spread * xi - move.step_size * g).astype(x.dtype),
         position,
         gradient,
         noise,

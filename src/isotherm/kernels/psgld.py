@@ -94,7 +94,7 @@ class PSGLD(Kernel):
         def moved(x, v, g, xi):
             preconditioner = 1.0 / (self.regularizer + jnp.sqrt(v))
             drift = move.step_size * preconditioner * g
-            return x - drift.astype(x.dtype) + (jnp.sqrt(spread * preconditioner) * xi).astype(x.dtype)
+            return x + (jnp.sqrt(spread * preconditioner) * xi - drift).astype(x.dtype)
 
         position = jax.tree.map(moved, state.position, mean_square, gradient, noise)
         if curvature is None:
