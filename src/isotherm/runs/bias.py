@@ -1,12 +1,16 @@
 """By how much the means of a run are off, from what was measured at some of its draws; where it comes from is in `tilt`."""
 
+import math
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 import scipy
 
 from isotherm.runs.estimates import normalized_weights
 
+# Of larger positions only some coordinates are looked at.
+MOST_COORDINATES = 64
 # Stretches of a run, each of which is left out in turn to find the error of a bias.
 NUM_GROUPS = 20
 # The probability that noise alone speaks up, over all coordinates.
@@ -58,6 +62,11 @@ class Bias(NamedTuple):
     def of(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """By how much the means of K functions are off, and the error of that; `values` at the draws, shape (chain, S, K)."""
         return bias_of(values, self.tilts, self.log_weights)
+
+
+def is_small(draws: Any, lead: int) -> bool:
+    """Whether all coordinates of draws with so many leading axes are looked at."""
+    return sum(math.prod(leaf.shape[lead:]) for leaf in jax.tree.leaves(draws)) <= MOST_COORDINATES
 
 
 def bias_from(stored: dict[str, Any]) -> Bias:

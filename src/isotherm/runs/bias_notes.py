@@ -86,6 +86,9 @@ def _notes_on_wells(bias: Bias, weights: np.ndarray) -> list[str]:
 
 
 def _notes_on_jumps(bias: Bias, weights: np.ndarray) -> list[str]:
+    # Beside steps that are long for the wells, all energies look as if they jumped.
+    if np.sum(weights * bias.rates) > _LONGEST:
+        return []
     share = float(np.sum(weights[(np.abs(bias.jumps) > _LARGEST_JUMP) & (bias.rates < _LONGEST)]))
     if share < _MOST_JUMPS:
         return []

@@ -12,7 +12,7 @@ import numpy as np
 from isotherm.foundation.errors import check_real, refuse
 from isotherm.runs import energies as by_energy
 from isotherm.runs import estimates, saving
-from isotherm.runs.bias import Bias
+from isotherm.runs.bias import Bias, is_small
 from isotherm.runs.record_times import RecordTimes
 
 
@@ -88,11 +88,9 @@ class Run:
 
         Measured when it is first asked for, from gradients at some of the draws; see `isotherm.runs.bias`.
         """
-        if self.checkup is None:
-            return None
         # All repeats have the same law: one of them is looked at.
         first = self.split_runs()[0]
-        return first.checkup.measure(first)
+        return None if first.checkup is None else first.checkup.measure(first)
 
     @property
     def iterations(self) -> np.ndarray:
@@ -150,7 +148,9 @@ class Run:
             >>> low, high = found.interval(0.95)
         """
         are_particles = bool(self.config.get("is_joint"))
-        return estimates.estimate(function, self.draws, np.asarray(self.log_weights), self.bias, are_particles)
+        # That of a large position says nothing of a function of all of it.
+        bias = self.bias if is_small(self.draws, self.log_weights.ndim) else None
+        return estimates.estimate(function, self.draws, np.asarray(self.log_weights), bias, are_particles)
 
     def effective_sample_size(self) -> float:
         """The effective number of draws by their weights alone (Kish); autocorrelation is not in it."""

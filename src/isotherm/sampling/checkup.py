@@ -16,7 +16,7 @@ from isotherm.foundation.parts import number_dtype
 from isotherm.foundation.randomness import Purpose, run_keys
 from isotherm.foundation.schedules import values_at
 from isotherm.potentials.potential import Potential, WrappedPotential
-from isotherm.runs.bias import Bias
+from isotherm.runs.bias import MOST_COORDINATES, Bias
 from isotherm.runs.tilt import Dynamics, Probes, rates_of, tilts_of
 from isotherm.sampling.prepare import PreparedRun
 from isotherm.sampling.sampler import Sampler
@@ -24,8 +24,8 @@ from isotherm.sampling.sampler import Sampler
 # The share of a run's gradients that may be spent, four for a draw. Without data they are taken all at once, and cost a tenth.
 _SHARE, _SHARE_WITHOUT_DATA, _GRADIENTS_PER_DRAW = 0.03, 0.3, 4
 _FEWEST, _MOST = 128, 4_096
-# Of larger positions only some coordinates are looked at, at fewer draws.
-_MOST_COORDINATES, _FEWEST_OF_LARGE = 64, 32
+# Draws of positions of which only some coordinates are looked at.
+_FEWEST_OF_LARGE = 32
 # There must be more draws than coordinates to see how these hang together.
 _DRAWS_PER_COORDINATE = 4
 
@@ -62,7 +62,7 @@ class Checkup:
         chosen = self._spread_over(run, size)
         rows = jax.tree.map(lambda leaf: np.asarray(leaf[:, chosen]), (run.draws, run.model_state))
         step = float(np.mean(values_at(self.sampler.step_size, np.asarray(run.times[chosen]))))
-        most = min(_MOST_COORDINATES, max(len(run.log_weights) * len(chosen) // _DRAWS_PER_COORDINATE, 1))
+        most = min(MOST_COORDINATES, max(len(run.log_weights) * len(chosen) // _DRAWS_PER_COORDINATE, 1))
         coordinates = np.unique(np.linspace(0, size - 1, min(size, most)).astype(int))
         scale = np.full((len(run.log_weights), len(coordinates)), math.sqrt(step))
         if self.preconditioner is not None:
@@ -122,7 +122,7 @@ class Checkup:
     def _spread_over(self, run: Any, size: int) -> np.ndarray:
         """Draws at equal distances, of which there are few enough that looking costs little."""
         chains, number = run.log_weights.shape
-        fewest = _FEWEST if size <= _MOST_COORDINATES else _FEWEST_OF_LARGE
+        fewest = _FEWEST if size <= MOST_COORDINATES else _FEWEST_OF_LARGE
         share = _SHARE if self.potential.has_data else _SHARE_WITHOUT_DATA
         wanted = np.clip(share * run.num_steps * chains / _GRADIENTS_PER_DRAW, fewest, _MOST)
         count = int(np.clip(wanted // chains, 1, number))
