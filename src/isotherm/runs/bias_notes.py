@@ -86,8 +86,8 @@ def _notes_on_wells(bias: Bias, weights: np.ndarray) -> list[str]:
 
 
 def _notes_on_jumps(bias: Bias, weights: np.ndarray) -> list[str]:
-    # Beside steps that are long for the wells, all energies look as if they jumped.
-    if np.sum(weights * bias.rates) > _LONGEST:
+    # Beside steps that are long for the wells all energies look as if they jumped; those of networks have too much rounding.
+    if np.sum(weights * bias.rates) > _LONGEST or bias.draws is None:
         return []
     share = float(np.sum(weights[(np.abs(bias.jumps) > _LARGEST_JUMP) & (bias.rates < _LONGEST)]))
     if share < _MOST_JUMPS:
