@@ -202,3 +202,16 @@ def test_summaries_of_odd_positions():
     text = str(run.summary())
     assert "half[1]" in text
     assert "one" in text
+
+
+def test_many_coordinates_differ_by_chance_and_long_chains_must_agree_more():
+    """Of a thousand coordinates some have a large R-hat; chains that are apart by a fifth are seen if they are long."""
+    rng = np.random.default_rng(0)
+    few = rng.normal(size=(4, 40, 1_000))
+    assert np.max(estimate(lambda x: x, few, np.zeros((4, 40))).r_hat) > 1.05
+    assert not any("disagree" in note for note in estimate(lambda x: x, few, np.zeros((4, 40))).notes)
+    apart = np.array([0.2, -0.2, 0.2, -0.2])[:, None, None]
+    long = rng.normal(size=(4, 40_000, 1)) + apart
+    found = estimate(lambda x: x, long, np.zeros((4, 40_000)))
+    assert found.r_hat[0] < 1.05
+    assert any("disagree" in note for note in found.notes)

@@ -22,12 +22,11 @@ def notes_on_bias(bias: Bias | None, names: list[str], rejected: float) -> list[
 
     Args:
         bias: what was measured.
-        names: of all coordinates.
+        names: of its coordinates.
         rejected: the share of moves that a box rejected.
     """
     if bias is None:
         return []
-    names = [names[place] for place in bias.coordinates]
     weights = normalized_weights(bias.log_weights)
     values = np.where(weights[..., None] > 0, bias.values, 0.0)
     mean = np.einsum("cs,csi->i", weights, values)

@@ -16,6 +16,8 @@ _MOST_SWAPS_IN_WINDOW = 0.5
 # Steps of hot rungs may forget this share of a well, and replicas may differ by this R-hat.
 _LONGEST_HOT_STEP, _MOST_STIFF, _LARGEST_R_HAT = 0.6, 0.03, 1.2
 _MOST_LOOKS, _ROUND_TRIPS = 2_000, 20
+# Of the draws, in the open first bin.
+_MOST_BELOW = 0.9
 
 
 def notes_on_exchange(run: Run) -> list[str]:
@@ -119,6 +121,15 @@ def _rows(array: np.ndarray) -> np.ndarray:
     return array.reshape(-1, array.shape[-1])
 
 
+def _share_below(run: Run) -> float:
+    """The share of the draws below the first edge, where energies are those that the contour read."""
+    coupling, potential = run.config["sampler"]["coupling"], run.config["potential"]
+    low = coupling["partition"].get("low")
+    if not isinstance(low, float) or not potential.get("coupling_includes_prior", True):
+        return 0.0
+    return float(np.mean(np.asarray(run.energies) - coupling["offset"] <= low))
+
+
 def notes_on_contours(run: Run) -> list[str]:
     """What is wrong with a contour sampler, in words; nothing for other samplers."""
     stats = run.stats
@@ -141,6 +152,12 @@ def notes_on_contours(run: Run) -> list[str]:
     if top > 0.2:
         notes.append(
             f"{top:.0%} of the energies fell into the open top bin, which is not flattened: raise the partition."
+        )
+    below = _share_below(run)
+    if below > _MOST_BELOW:
+        notes.append(
+            f"{below:.0%} of the draws lie in the open first bin, which is not flattened: lower the first edge, or let "
+            '`partition="auto"` find it from a start among typical energies.'
         )
     theta = np.asarray(stats["theta"])
     if run.config["sampler"]["coupling"]["field"]["class"] == "Theta" and np.max(theta[..., -1]) > 0.9:

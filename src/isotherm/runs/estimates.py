@@ -10,13 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from isotherm.foundation.errors import check_integer, check_real, refuse
-from isotherm.runs.standard_errors import (
-    Stretches,
-    errors_of,
-    half_width,
-    num_stretches,
-    why_unknown,
-)
+from isotherm.runs.agreement import Stretches, num_stretches
+from isotherm.runs.standard_errors import errors_of, half_width, why_unknown
 
 if TYPE_CHECKING:
     from isotherm.runs.bias import Bias

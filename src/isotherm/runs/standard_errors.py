@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-MOST_STRETCHES = 128
+from isotherm.runs.agreement import MOST_STRETCHES, Stretches, drift_of, largest_r_hat, r_hat_of
+
 # Neighbors with a correlation above this are merged. Larger values give errors that are too small for slow chains.
 _MOST_CORRELATION = 0.15
 # With fewer chains than this, chain by chain, an interval holds only if every chain has seen the law several times.
@@ -23,21 +24,6 @@ _DRAWS_PER_CHAIN = 5.0
 _FEWEST_STRETCHES, _FEWEST_WEIGHTED = 20.0, 8.0
 # Above this shape the tail of the weights has no variance.
 HEAVIEST_TAIL = 0.5
-_DISAGREEING = 1.05
-
-
-class Stretches(NamedTuple):
-    """Sums over C chains of S stretches each, for K functions.
-
-    Attributes:
-        mass: of the weights, shape (C, S).
-        first: of weights times values, shape (C, S, K).
-        second: of weights times squared values, shape (C, S, K).
-    """
-
-    mass: np.ndarray
-    first: np.ndarray
-    second: np.ndarray
 
 
 class Errors(NamedTuple):
@@ -53,6 +39,10 @@ class Errors(NamedTuple):
         is_slow: whether too few autocorrelation times fit into the run, shape (K,).
         is_rare: whether a few stretches carry the error, shape (K,).
         tail: the shape of the weights' tail; see `tail_shape`.
+        num_halves: the parts that R-hat compares.
+        draws_within: effective draws if all chains had one mean, shape (K,).
+        drift: how far the first eighth of the run is from its second half, in standard deviations of that, shape (K,); zero where
+            chance explains it.
     """
 
     mean: np.ndarray
@@ -64,14 +54,9 @@ class Errors(NamedTuple):
     is_slow: np.ndarray
     is_rare: np.ndarray
     tail: float
-
-
-def num_stretches(num_chains: int, num_draws: int) -> int:
-    """Stretches of a chain: the smallest power of two that gives `MOST_STRETCHES` in all, and no more than there are draws."""
-    number = 1
-    while num_chains * number < MOST_STRETCHES and 2 * number <= num_draws:
-        number *= 2
-    return number
+    num_halves: int
+    draws_within: np.ndarray
+    drift: np.ndarray
 
 
 def errors_of(stretches: Stretches, log_weights: np.ndarray) -> Errors:
@@ -88,13 +73,28 @@ def errors_of(stretches: Stretches, log_weights: np.ndarray) -> Errors:
     with np.errstate(divide="ignore", invalid="ignore"):
         effective = np.where(variance > 0, spread / variance, np.inf)
     num_chains = len(mass)
+    of_chain = np.sum(sums, axis=1, keepdims=True) * (mass / np.sum(mass, axis=1, keepdims=True))[..., None]
+    draws_within = spread / np.maximum(_variance(sums - of_chain)[0], 1e-300)
     is_slow = is_alone & (effective < _DRAWS_PER_CHAIN * num_chains) & (num_chains < _MANY_CHAINS)
     is_slow |= (degrees < 3) & (variance > 0)
     is_rare = _num_carrying(sums) < (_FEWEST_STRETCHES if np.ptp(_finite(log_weights)) == 0 else _FEWEST_WEIGHTED)
     tail = tail_shape(log_weights)
     is_unknown = is_slow | is_rare | (tail > HEAVIEST_TAIL)
     known = np.where(is_unknown, np.nan, np.sqrt(variance))
-    return Errors(mean, known, degrees, effective, np.sqrt(spread), _r_hat(stretches), is_slow, is_rare, tail)
+    return Errors(
+        mean,
+        known,
+        degrees,
+        effective,
+        np.sqrt(spread),
+        r_hat_of(stretches),
+        is_slow,
+        is_rare,
+        tail,
+        num_chains * min(mass.shape[1], 2),
+        draws_within,
+        drift_of(stretches, draws_within),
+    )
 
 
 def _num_carrying(sums: np.ndarray) -> np.ndarray:
@@ -129,22 +129,6 @@ def _variance(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         if is_last:
             return variance, degrees, is_alone
         sums = sums.reshape(num_chains, length // 2, 2, number).sum(axis=2)
-
-
-def _r_hat(stretches: Stretches) -> np.ndarray:
-    """sqrt(1 + B / W) over halves of chains, each counting with its weight: B the variance of their means, W that within them."""
-    num_chains, length, number = stretches.first.shape
-    halves = min(length, 2)
-    parts = (part.reshape(num_chains * halves, length // halves, -1).sum(axis=1) for part in stretches)
-    mass, first, second = parts
-    if len(mass) < 2:
-        return np.full(number, np.nan)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = mass / mass.sum()
-        mean = np.where(mass > 0, first / mass, 0.0)
-        within = np.sum(share * np.where(mass > 0, second / mass - mean**2, 0.0), axis=0)
-        between = np.sum(share * (mean - np.sum(share * mean, axis=0)) ** 2, axis=0)
-        return np.where(between > 0, np.sqrt(1.0 + between / np.maximum(within, 0.0)), 1.0)
 
 
 def tail_shape(log_weights: np.ndarray) -> float:
@@ -191,8 +175,15 @@ def why_unknown(errors: Errors) -> tuple[str, ...]:
             "The error is unknown: a few stretches of the run carry all of it, such as the one visit to a mode. Run longer, until "
             "what is rare has happened many times."
         )
-    worst = float(np.nanmax(errors.r_hat, initial=1.0))
-    if worst > _DISAGREEING:
+    if np.any(errors.drift):
+        worst = float(np.max(np.abs(errors.drift)))
+        notes.append(
+            f"The start of the run is up to {worst:.2g} standard deviations from its end: chains were still on their way. Leave "
+            "out more of the start with `burn_in`, or run longer."
+        )
+    is_apart = np.nan_to_num(errors.r_hat, nan=1.0) > largest_r_hat(errors.num_halves, errors.draws_within)
+    if np.any(is_apart):
+        worst = float(np.max(errors.r_hat[is_apart]))
         notes.append(
             f"Chains disagree with one another (R-hat {worst:.3g}): each has seen a part of the law only. Errors hold if their "
             "starts follow the law."

@@ -1,7 +1,7 @@
 """A run in a few lines, with warnings in words."""
 
 import dataclasses
-import itertools
+import math
 from typing import NamedTuple
 
 import jax
@@ -13,7 +13,8 @@ from isotherm.runs.coupling_notes import notes_on_contours, notes_on_exchange
 from isotherm.runs.pytree_json import named_leaves
 from isotherm.runs.run import Run
 
-_MOST_ROWS = 50
+# Coordinates that are shown, and whose R-hat and errors are looked at: all, or some of a large position.
+_MOST_ROWS, _MOST_JUDGED = 50, 1_000
 # Steps of energies above this fraction of the temperature are coarse, and steps of positions above that of a move's noise.
 _COARSEST, _COARSEST_POSITION = 0.05, 0.3
 
@@ -48,41 +49,38 @@ class Summary:
 
 
 def summary_of(run: Run) -> Summary:
-    """Weighted means, their errors and standard deviations of the first coordinates, and what to worry about."""
+    """Weighted means, their errors and standard deviations of the first coordinates, and what to worry about in any of them."""
     shapes = {name: leaf.shape[run.log_weights.ndim :] for name, leaf in named_leaves(run.draws).items()}
-    places = [
-        (name, place) for name, shape in shapes.items() for place in itertools.islice(np.ndindex(shape), _MOST_ROWS)
-    ]
-    places = places[:_MOST_ROWS]
-
-    def first_coordinates(x):
-        leaves = named_leaves(x)
-        return jnp.stack([leaves[name][place].astype(float) for name, place in places])
-
-    if not places:
+    size = sum(math.prod(shape) for shape in shapes.values())
+    if size == 0:
         return Summary([], _notes(run))
-    found = run.estimate(first_coordinates)
-    rows = []
-    for number, (name, place) in enumerate(places):
-        label = "x" if name == "value" else name
-        numbers = (found.mean, found.std_error, found.spread, found.effective_draws, found.r_hat)
-        rows.append(Coordinate(f"{label}{list(place)}" if place else label, *(float(part[number]) for part in numbers)))
-    return Summary(
-        rows, _notes(run) + notes_on_bias(run.bias, _names(shapes), _share_rejected(run)) + list(found.notes)
-    )
+    shown = min(size, _MOST_ROWS)
+    judged = np.unique([*range(shown), *np.linspace(0, size - 1, min(size, _MOST_JUDGED)).astype(int)])
+
+    def coordinates(x):
+        leaves = [leaf.astype(float).reshape(-1) for leaf in jax.tree.leaves(x)]
+        return jnp.concatenate(leaves)[judged]
+
+    found = run.estimate(coordinates)
+    columns = (found.mean, found.std_error, found.spread, found.effective_draws, found.r_hat)
+    rows = [Coordinate(_name_of(shapes, number), *(float(part[number]) for part in columns)) for number in range(shown)]
+    named = [] if run.bias is None else [f"`{_name_of(shapes, place)}`" for place in run.bias.coordinates]
+    return Summary(rows, _notes(run) + notes_on_bias(run.bias, named, _share_rejected(run)) + list(found.notes))
 
 
 def _share_rejected(run: Run) -> float:
     return float(np.mean(run.stats.get("num_rejected", 0.0))) / run.num_steps
 
 
-def _names(shapes: dict[str, tuple[int, ...]]) -> list[str]:
-    """The names of all coordinates, in the order of the leaves."""
-    found = []
+def _name_of(shapes: dict[str, tuple[int, ...]], number: int) -> str:
+    """The name of a coordinate, counted through the leaves."""
     for name, shape in shapes.items():
-        label = "x" if name == "value" else name
-        found += [f"`{label}{list(place)}`" if place else f"`{label}`" for place in np.ndindex(shape)]
-    return found
+        if number < math.prod(shape):
+            label = "x" if name == "value" else name
+            place = [int(part) for part in np.unravel_index(number, shape)] if shape else []
+            return f"{label}{place}" if place else label
+        number -= math.prod(shape)
+    raise IndexError(number)
 
 
 def _notes(run: Run) -> list[str]:
