@@ -17,6 +17,7 @@ from isotherm.foundation.randomness import Purpose, run_keys
 from isotherm.foundation.schedules import values_at
 from isotherm.potentials.potential import Potential, WrappedPotential
 from isotherm.runs.bias import MOST_COORDINATES, Bias
+from isotherm.runs.pytree_json import named_leaves
 from isotherm.runs.tilt import Dynamics, Probes, rates_of, tilts_of
 from isotherm.sampling.prepare import PreparedRun
 from isotherm.sampling.sampler import Sampler
@@ -40,6 +41,7 @@ class Checkup:
         words: of the seed's key.
         coupling: the state of the coupling at the end, where it multiplies gradients; else nothing.
         preconditioner: of the kernel at the end, like positions; None where there is none.
+        position: a position of the user's, whose structure a folder may not keep.
     """
 
     potential: Potential
@@ -47,6 +49,7 @@ class Checkup:
     words: np.ndarray
     coupling: Any
     preconditioner: Any
+    position: Any
 
     def at(self, number: int) -> "Checkup":
         """That of one run out of several."""
@@ -60,7 +63,8 @@ class Checkup:
         if not temperature or self.potential.is_streamed or size == 0:
             return None
         chosen = self._spread_over(run, size)
-        rows = jax.tree.map(lambda leaf: np.asarray(leaf[:, chosen]), (run.draws, run.model_state))
+        both = (_structured(run.draws, self.position), _structured(run.model_state, self.potential.init_model_state()))
+        rows = jax.tree.map(lambda leaf: np.asarray(leaf[:, chosen]), both)
         step = float(np.mean(values_at(self.sampler.step_size, np.asarray(run.times[chosen]))))
         most = min(MOST_COORDINATES, max(len(run.log_weights) * len(chosen) // _DRAWS_PER_COORDINATE, 1))
         coordinates = np.unique(np.linspace(0, size - 1, min(size, most)).astype(int))
@@ -158,8 +162,16 @@ def checkups_of(prepared: PreparedRun, carry: Carry) -> list[Checkup | None]:
     if layout.num_ladders is not None:
         # The replicas take turns on the rung whose draws are kept.
         preconditioner = jax.tree.map(lambda leaf: np.mean(leaf, axis=len(layout.axes)), preconditioner)
-    made = [Checkup(prepared.potential, sampler, words, coupling, preconditioner) for sampler in prepared.samplers]
+    one = jax.tree.map(lambda leaf: np.zeros(leaf.shape[len(program.lanes) :], leaf.dtype), prepared.position)
+    given = (words, coupling, preconditioner, one)
+    made = [Checkup(prepared.potential, sampler, *given) for sampler in prepared.samplers]
     return [each if layout.num_samplers is None else each.at(number) for number, each in enumerate(made)]
+
+
+def _structured(tree: Any, like: Any) -> Any:
+    """The same leaves in the structure of `like`, which a folder remembers by the names of leaves."""
+    by_name = named_leaves(tree)
+    return jax.tree.unflatten(jax.tree.structure(like), [by_name[name] for name in named_leaves(like)])
 
 
 def _flat(tree: Any, lead: int) -> np.ndarray:
