@@ -190,3 +190,17 @@ def test_significance_grows_with_the_number_of_coordinates():
     assert significant(1) < significant(100)
     tail = 2 * scipy.special.stdtr(19, -significant(100))
     assert tail == pytest.approx(1e-3 / 100, rel=1e-6)
+
+
+def test_energies_that_are_infinite_nearby_are_left_out():
+    """A Gamma law of shape 5 whose energy is infinite below zero, where a step from some of the draws leads."""
+
+    def energy(x):
+        return jnp.where(x[0] > 0, x[0] - 4.0 * jnp.log(jnp.where(x[0] > 0, x[0], 1.0)), jnp.inf)
+
+    settings = {"num_steps": 30_000, "num_chains": 4, "burn_in": 500, "init": 4.0 * jnp.ones(1), "progress": False}
+    run = iso.sample(energy, iso.sgld(0.3, box=(0.01, 50.0)), **settings)
+    found = measured(run)
+    assert np.any(np.isinf(found.log_weights))
+    assert np.isfinite(float(run.estimate(lambda x: x[0]).bias))
+    assert np.all(np.isfinite(found.tilts))

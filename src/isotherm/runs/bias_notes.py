@@ -31,6 +31,8 @@ def notes_on_bias(bias: Bias | None, names: list[str], rejected: float) -> list[
     values = np.where(weights[..., None] > 0, bias.values, 0.0)
     mean = np.einsum("cs,csi->i", weights, values)
     variance = np.einsum("cs,csi->i", weights, (values - mean) ** 2)
+    # A coordinate that never moved is not off.
+    variance = np.where(variance > 0, variance, np.inf)
     moved, moved_error = (part / np.sqrt(variance) for part in bias.of(values))
     widened, widened_error = (part / variance for part in bias.of((values - mean) ** 2))
     limit = significant(2 * len(mean))

@@ -107,9 +107,8 @@ def _surroundings(probes: Probes, weights: np.ndarray, dynamics: Dynamics) -> _S
     position, one, other, signs, product = probes
     mean = np.einsum("cs,csi->i", weights, position)
     # What takes z to H z, by least squares: exact for a Hessian that is the same everywhere.
-    hessian = _mean_product(weights, product, signs) @ np.linalg.pinv(
-        _mean_product(weights, signs, signs), hermitian=True
-    )
+    gram = _mean_product(weights, signs, signs) + 1e-9 * np.eye(len(mean))
+    hessian = np.linalg.solve(gram, _mean_product(weights, signs, product))
     rates, basis = np.linalg.eigh(0.5 * (hessian + hessian.T))
     turned = (position - mean) @ basis
     covariance = _mean_product(weights, turned, turned)
@@ -194,3 +193,9 @@ def rates_of(probes: Probes) -> np.ndarray:
     """|H z|^2 / |z' H z| at every draw: an average of the Hessian's eigenvalues in which the large ones count most."""
     squares = np.sum(probes.product**2, axis=-1)
     return squares / np.maximum(np.abs(np.sum(probes.signs * probes.product, axis=-1)), np.sqrt(squares) + 1e-30)
+
+
+def largest_drift(probes: Probes, is_seen: np.ndarray) -> float:
+    """The largest mean square of a coordinate's gradient, without what noise adds, over the draws at which it is known."""
+    squares = np.where(is_seen[..., None], probes.gradient * probes.other_gradient, 0.0)
+    return float(np.max(np.abs(np.sum(squares, axis=(0, 1))))) / np.sum(is_seen)

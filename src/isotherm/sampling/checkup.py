@@ -18,7 +18,7 @@ from isotherm.foundation.schedules import values_at
 from isotherm.potentials.potential import Potential, WrappedPotential
 from isotherm.runs.bias import MOST_COORDINATES, Bias
 from isotherm.runs.pytree_json import named_leaves
-from isotherm.runs.tilt import Dynamics, Probes, rates_of, tilts_of
+from isotherm.runs.tilt import Dynamics, Probes, largest_drift, rates_of, tilts_of
 from isotherm.sampling.prepare import PreparedRun
 from isotherm.sampling.sampler import Sampler
 
@@ -73,7 +73,11 @@ class Checkup:
             scale = scale * np.sqrt(_flat(self.preconditioner, 1)[:, coordinates])
         probes, jumps = self._probes(run, rows, coordinates, scale)
         dynamics = self._dynamics(run, chosen, scale)
-        log_weights = np.asarray(run.log_weights)[:, chosen]
+        # A step away from a draw the energy may be infinite, or not a number.
+        is_seen = np.all([np.all(np.isfinite(part), axis=-1) for part in (*probes, jumps[..., None])], axis=0)
+        log_weights = np.where(is_seen, np.asarray(run.log_weights)[:, chosen], -np.inf)
+        if not np.any(np.isfinite(log_weights)):
+            return None
         tilts, heats, is_measured = tilts_of(probes, log_weights, dynamics)
         errors = self.sampler.kernel.step_errors
         return Bias(
@@ -84,10 +88,9 @@ class Checkup:
             tilts=tilts,
             heats=heats,
             is_measured=is_measured,
-            rates=rates_of(probes) * (1.0 if errors is None else errors.curvature),
-            jumps=jumps / dynamics.temperature,
-            drift=float(np.max(np.abs(np.mean(probes.gradient * probes.other_gradient, axis=(0, 1)))))
-            / dynamics.temperature,
+            rates=np.where(is_seen, rates_of(probes), 0.0) * (1.0 if errors is None else errors.curvature),
+            jumps=np.where(is_seen, jumps, 0.0) / dynamics.temperature,
+            drift=largest_drift(probes, is_seen) / dynamics.temperature,
             step_size=step,
             is_exact=self.potential.is_exact,
         )
