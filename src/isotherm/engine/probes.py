@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from isotherm.engine.iteration import Parts, coupling_inputs, multiplied
+from isotherm.engine.iteration import Parts, coupling_inputs, multiplied, over_chains
 
 # Numbers of all positions whose gradients are taken at once, where there are no batches to keep in memory as well.
 _NUMBERS_AT_ONCE = 1 << 18
@@ -62,13 +62,15 @@ def felt_at(
 
     def of_chains(given):
         position, state, own, number = given
-        # Chains that share their batches share that of the first.
-        is_shared = potential.is_batch_shared
-        batch = (
-            potential.batch(own[0], number) if is_shared else jax.vmap(lambda key: potential.batch(key, number))(own)
+        if potential.is_batch_shared:
+            # That of the first chain.
+            batch = potential.batch(own[0], number)
+            of_one = lambda position, state, key: of_chain(position, state, batch, key)  # noqa: E731
+        else:
+            of_one = lambda position, state, key: of_chain(position, state, potential.batch(key, number), key)  # noqa: E731
+        (energies, priors), gradient = over_chains(
+            parts.chain_mode, of_one, position, state, own, drops_axis_of_one=True
         )
-        each = jax.vmap(of_chain, (0, 0, None if is_shared else 0, 0))
-        (energies, priors), gradient = each(position, state, batch, own)
         if parts.coupling.log_weights is None or potential.is_exact:
             chosen = _chosen(gradient, coordinates)
             return Felt(energies, chosen, chosen)

@@ -111,7 +111,8 @@ class Checkup:
         first_draw = lambda leaf: np.moveaxis(leaf, 1, 0)  # noqa: E731
         stacked = jax.tree.map(lambda *leaves: jnp.concatenate([first_draw(leaf) for leaf in leaves]), *points)
         states = jax.tree.map(lambda leaf: jnp.concatenate([first_draw(leaf)] * len(points)), rows[1])
-        parts = self.sampler.parts(self.potential.on_device(), "vmap", number_dtype(stacked))
+        mode = run.config["settings"]["chain_mode"]
+        parts = self.sampler.parts(self.potential.on_device(), mode, number_dtype(stacked))
         # Batches of all places in an epoch: the last one may be short.
         places = np.tile(np.arange(number, dtype=np.int32) % (_batches_per_epoch(self.potential) or 1), len(points))
         arrays = (jnp.asarray(part) for part in (keys, places, coordinates, np.int32(run.num_steps - 1)))
