@@ -61,6 +61,8 @@ def main(num_steps: int = 4_000, out: pathlib.Path | None = None) -> list[Row]:
             zeta=1 / temperature,
             gain=0.01,
             field="theta",
+            bounds=(-5.0, 5.0),
+            empty_step=None,
             warm_up=num_steps // 4,
             weight_rule=RegularizedWeights(),
         ),

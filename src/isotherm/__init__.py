@@ -50,6 +50,7 @@ from isotherm.samplers import (
     sgld,
     svgd,
     swag,
+    thesis,
     vr_resghmc,
     vr_resgld,
 )
@@ -114,6 +115,7 @@ __all__ = [
     "swag",
     "sweep",
     "targets",
+    "thesis",
     "use_compilation_cache",
     "vr_resghmc",
     "vr_resgld",

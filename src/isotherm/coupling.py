@@ -57,7 +57,7 @@ class Pilot(NamedTuple):
     """What a short run of the plain sampler found.
 
     Attributes:
-        cold: energies at the sampler's temperature, in the order of the iterations.
+        cold: energies at the sampler's temperature, in the order of the iterations, whatever their chain.
         hot: energies at a higher one.
         noise: the standard deviation of energies at one position.
     """

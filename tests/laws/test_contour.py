@@ -140,7 +140,7 @@ def quadrature(slopes="backward", zeta=0.75, bounds=(-5.0, 5.0)):
 @pytest.mark.parametrize("slopes", ["backward", "forward"])
 def test_weights_are_the_integral_and_undo_the_flattening(slopes):
     points, theta, log_weights, sampled = quadrature(slopes)
-    sampler = iso.ksgld(0.05, partition=PARTITION, theta=tuple(theta), slopes=slopes)
+    sampler = iso.ksgld(0.05, partition=PARTITION, theta=tuple(theta), slopes=slopes, bounds=(-5.0, 5.0))
     run = iso.sample(
         TARGET.potential, sampler, num_steps=200_000, num_runs=60, thinning=20, burn_in=1_000, init=TARGET.init
     )
@@ -156,7 +156,7 @@ def test_weights_are_the_integral_and_undo_the_flattening(slopes):
 
 
 def test_the_psi_field_finds_the_masses_of_the_bins_and_the_mean():
-    sampler = iso.csgld(0.02, partition=PARTITION)
+    sampler = iso.csgld(0.02, **iso.thesis.csgld(field="psi", partition=PARTITION))
     settings: dict[str, Any] = {"num_steps": 2_000_000, "num_runs": 8, "thinning": 100, "burn_in": 400_000}
     run = iso.sample(TARGET.potential, sampler, init=TARGET.init, **settings)
     theta = np.mean(run.stats["theta"], axis=(0, 1))
@@ -282,7 +282,7 @@ def test_published_weights_are_biased_where_ours_are_not():
 
     Chains start in one of the modes, and theta takes its time: without 800,000 iterations of burn-in the mean is off by 0.08.
     """
-    sampler = iso.csgld(0.1, partition=PARTITION, field="theta^zeta")
+    sampler = iso.csgld(0.1, **iso.thesis.csgld(partition=PARTITION))
     settings: dict[str, Any] = {"num_steps": 2_000_000, "num_runs": 48, "thinning": 100, "burn_in": 800_000}
     run = iso.sample(TARGET.potential, sampler, init=TARGET.init, **settings)
     theta = np.asarray(run.stats["theta"])[:, 0]
@@ -298,7 +298,8 @@ def test_published_weights_are_biased_where_ours_are_not():
 def test_zeta_one_gives_a_flat_histogram(name, num_chains):
     """Energies of a standard normal in the plane are exponential: without flattening each bin has 0.61 of the one below."""
     partition = Partition(0.5, 0.5, 10)
-    sampler = getattr(iso, name)(0.05, partition=partition, zeta=1.0)
+    # Psi is 0 on average: it must be free to go below.
+    sampler = getattr(iso, name)(0.05, partition=partition, zeta=1.0, bounds=(-5.0, 5.0))
     settings: dict[str, Any] = {"num_steps": 300_000, "num_runs": 8, "thinning": 20, "burn_in": 100_000}
     energy = iso.from_energy(lambda x: 0.5 * jnp.sum(x**2))
     run = iso.sample(energy, sampler, num_chains=num_chains, init=jnp.zeros(2), **settings)

@@ -205,7 +205,7 @@ def test_weights_of_the_default_do_not_sink(seed, zeta):
 
 
 def test_the_thesis_field_is_told_when_theta_runs_away():
-    sampler = iso.icsgld(0.05, partition=Partition(0.5, 0.5, 10), zeta=1.0, field="theta")
+    sampler = iso.icsgld(0.05, **iso.thesis.icsgld(partition=Partition(0.5, 0.5, 10), zeta=1.0))
     run = iso.sample(NORMAL, sampler, num_steps=400_000, num_chains=4, thinning=20, init=jnp.zeros(2))
     assert run.stats["theta"][0, -1] > 0.9
     assert "Theta has run away into the top bin" in str(run.summary())

@@ -26,7 +26,8 @@ def test_a_huge_zeta_leaves_every_draw_some_weight():
     runs, theta = {}, 0.9 ** np.arange(20)
     for weighing in (None, RegularizedWeights()):
         bins = uniform_partition(0.5, 6.0, 20)
-        contour = Contour(bins, 30.0, initial_theta=theta, is_frozen=True, weight_rule=weighing)
+        bold = {"bounds": (-5.0, 5.0), "initial_theta": theta, "is_frozen": True}
+        contour = Contour(bins, 30.0, weight_rule=weighing, **bold)
         sampler = dataclasses.replace(iso.sgld(1e-2), coupling=contour)
         run = iso.sample(
             lambda x: 0.5 * jnp.sum(x**2),

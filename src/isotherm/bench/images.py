@@ -37,8 +37,7 @@ def samplers(steps_per_epoch: int) -> dict[str, tuple[Any, int]]:
         partition=(20_000.0, 220_000.0, 1000),
         temperature=TEMPERATURE,
         zeta=3e6,
-        gain=0.003,
-        field="theta",
+        **iso.thesis.icsgld(gain=0.003),
         warm_up=2 * steps_per_epoch,
         weight_rule=RegularizedWeights(),
     )

@@ -13,7 +13,7 @@ from isotherm.contour.draw_weights import log_weights_of_draws
 from isotherm.contour.fields import Field, Psi, Pulled
 from isotherm.contour.integral import init_sums, update_sums
 from isotherm.contour.multiplier import Multiplier
-from isotherm.contour.partition import Partition, PilotPartition
+from isotherm.contour.partition import NUM_BELOW, Partition, PilotPartition
 from isotherm.contour.report import statistics_of
 from isotherm.contour.start import check_initial_theta, masses_of, starting_masses
 from isotherm.contour.state import ContourState, init_contour_state
@@ -35,7 +35,10 @@ from isotherm.foundation.periodic import Periodic
 from isotherm.foundation.schedules import Schedule, as_schedule, check_schedule
 from isotherm.kernels.kernel import Move
 
-DEFAULT_GAIN = PolynomialGain(1.0, 0.6, 100.0)
+# It falls as 1 / k and remembers all of the run: theta that follows a chain from mode to mode would bias its weights.
+DEFAULT_GAIN = PolynomialGain(3.0, 1.0, 300.0)
+# Wide enough for the fixed points of laws with one mode or many; a chain is never pushed uphill.
+DEFAULT_BOUNDS = (0.0, 2.0)
 # Sums for the weights are kept up in every iteration where there are this many bins to a chain; else made anew for every draw.
 _BINS_TO_TRACK = 64
 # Iterations between two measurements of the noise of energies, and the energies of each: under 1 % of the work.
@@ -68,7 +71,10 @@ class Contour(Coupling):
         is_shared: whether the chains of a run learn one theta together, or each its own.
         slopes: "backward" as above, or "forward", (log theta(J + 1) - log theta(J)) / width.
         bounds: of psi; None leaves it free.
-        initial_theta: its m values, or "uniform", "decreasing", "flat" (0.1 everywhere for a cumulative field) or "pilot".
+        empty_step: a step of log theta above which the lower bin counts as empty, and psi is 1 in the upper one, where energies
+            end; None takes every step as a slope. Not for cumulative fields or forward slopes.
+        initial_theta: its m values, or "uniform", "decreasing", "flat" (0.1 everywhere for a cumulative field) or "pilot". None
+            takes that of the pilot, where there is one, else the uniform one.
         is_frozen: whether theta stays as it starts.
         warm_up: iterations of the plain sampler before anything is learned.
         offset: subtracted from energies.
@@ -80,7 +86,7 @@ class Contour(Coupling):
         Deng 2021, Algorithms CSGLD (section 4.1), ICSGLD (4.2) and AWSGLD (4.3).
 
     Differs from the thesis: its weight theta^zeta(J) belongs to a density that is constant on bins, which is not the one sampled;
-    its top-bin slope lets CSGLD escape to infinity; bounds are from the author's code.
+    its top-bin slope lets CSGLD escape to infinity; bounds, the rule for empty bins and the default gain are ours (`iso.thesis`).
     """
 
     partition: Partition | PilotPartition
@@ -89,8 +95,9 @@ class Contour(Coupling):
     field: Field = dataclasses.field(default_factory=Psi)
     is_shared: Static[bool] = True
     slopes: Static[str] = "backward"
-    bounds: tuple[float, float] | None = (-5.0, 5.0)
-    initial_theta: Any = "uniform"
+    bounds: tuple[float, float] | None = DEFAULT_BOUNDS
+    empty_step: float | None = 5.0
+    initial_theta: Any = None
     is_frozen: Static[bool] = False
     warm_up: Static[int] = 0
     offset: float = 0.0
@@ -110,6 +117,9 @@ class Contour(Coupling):
         check_integer("warm_up", self.warm_up, 0, "Give a number of iterations.")
         check_real("offset", self.offset, "Give an energy.")
         object.__setattr__(self, "fold_times", fold_times(self.gain))
+        if self.initial_theta is None:
+            is_pilot = isinstance(self.partition, PilotPartition) and not self.field.is_cumulative
+            object.__setattr__(self, "initial_theta", "pilot" if is_pilot else "uniform")
         if not isinstance(self.initial_theta, str):
             object.__setattr__(self, "initial_theta", np.asarray(self.initial_theta, float))
         if isinstance(self.partition, Partition):
@@ -122,7 +132,9 @@ class Contour(Coupling):
     def with_pilot(self, pilot: Pilot) -> "Contour":
         if isinstance(self.partition, Partition):
             return self
-        bins = self.partition.fit(pilot.cold - self.offset, pilot.hot - self.offset, pilot.noise)
+        energies = (pilot.cold - self.offset, pilot.hot - self.offset)
+        # A running sum of nothing has no logarithm.
+        bins = self.partition.fit(*energies, pilot.noise, num_below=0 if self.field.is_cumulative else NUM_BELOW)
         initial_theta = self.initial_theta
         if isinstance(initial_theta, str) and initial_theta == "pilot":
             met = np.asarray(bins.index(jnp.asarray(pilot.cold - self.offset)))
@@ -139,7 +151,9 @@ class Contour(Coupling):
     @property
     def multiplier(self) -> Multiplier:
         """Psi as a function of the energy."""
-        return Multiplier(self.bins, self.zeta, self.slopes == "forward", self.bounds, self.field.is_cumulative)
+        is_cumulative = self.field.is_cumulative
+        empty_step = None if is_cumulative or self.bounds is None else self.empty_step
+        return Multiplier(self.bins, self.zeta, self.slopes == "forward", self.bounds, is_cumulative, empty_step)
 
     def groups(self, num_chains: int) -> Array:
         """The group of each chain, shape (P,): those that learn one theta together."""

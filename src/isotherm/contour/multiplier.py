@@ -24,6 +24,8 @@ class Multiplier(Part):
         is_forward: whether the slope of a bin is that of the pair above it, or of the pair below it.
         bounds: of psi; None leaves it free.
         goes_on: whether the top bin has a slope; in the first bin psi is 1.
+        empty_step: a step of log theta above which the lower bin counts as empty: energies end there, which is no slope. None
+            takes every step as one.
     """
 
     partition: Partition
@@ -31,11 +33,17 @@ class Multiplier(Part):
     is_forward: Static[bool]
     bounds: tuple[float, float] | None
     goes_on: Static[bool]
+    empty_step: float | None = None
 
     def slope(self, steps: Array, bins: Array) -> Array:
         """The slope of log Psi in `bins`, from the steps of their pairs."""
-        is_sloped = (bins > 0) & ((bins < self.partition.num_bins - 1) | self.goes_on)
+        is_sloped = ~self.is_lowest(steps, bins) & ((bins < self.partition.num_bins - 1) | self.goes_on)
         return jnp.where(is_sloped, steps / self.partition.width, 0.0)
+
+    def is_lowest(self, steps: Array, bins: Array) -> Array:
+        """Whether there is nothing below `bins`: it is the first, or the one below is empty."""
+        is_first = bins <= 0
+        return is_first if self.empty_step is None or self.is_forward else is_first | (steps > self.empty_step)
 
     def free(self, slope: Array, temperature: Array) -> Array:
         """Psi before its bounds."""
@@ -52,7 +60,8 @@ class Multiplier(Part):
     def log_psi(self, bins: Array, energies: Array, logs: LogTheta, slope: Array) -> Array:
         """Log Psi, without bounds and before the scale. In the open bins it is that of the nearest edge."""
         first = int(self.is_forward)
-        at_left = jnp.where(bins == 0, logs[first + 1], logs[first])
+        is_lowest = self.is_lowest(logs.steps[first], bins) & ((bins < self.partition.num_bins - 1) | self.goes_on)
+        at_left = jnp.where(is_lowest, logs[first + 1], logs[first])
         above = jnp.where(bins == 0, 0.0, energies - self.partition.left(bins))
         return at_left + slope * above
 

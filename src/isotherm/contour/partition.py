@@ -10,6 +10,9 @@ from jax import Array
 from isotherm.foundation.errors import check_integer, check_real, refuse
 from isotherm.foundation.parts import Part, Static
 
+# Bins below the lowest energy of a pilot, and the most above it.
+NUM_BELOW, _MOST_ABOVE = 200, 800
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Partition(Part):
@@ -71,23 +74,27 @@ class PilotPartition(Part):
     """A short run of the plain sampler, from which a partition is made, or by which a given one is checked.
 
     Attributes:
-        num_steps: iterations of the pilot, once at the sampler's temperature and once at ten times that.
+        num_steps: iterations of the pilot, once at the sampler's temperature and once at ten times that. It is run again, twice as
+            long, up to 8 times that, while its energies at the sampler's temperature still drift.
         partition: to be checked: it is refused if no energy of the pilot fell between its ends. None makes one.
+        width: of the bins that are made, in standard deviations of the energies at the sampler's temperature.
     """
 
     num_steps: Static[int] = 2_000
     partition: Partition | None = None
+    width: float = 0.5
 
     def __post_init__(self):
         check_integer("num_steps", self.num_steps, 100, "A pilot needs some iterations to see energies.")
+        check_real("width", self.width, "Give standard deviations of the energies, such as 0.5.", above=0.0)
 
-    def fit(self, cold: np.ndarray, hot: np.ndarray, noise: float) -> Partition:
+    def fit(self, cold: np.ndarray, hot: np.ndarray, noise: float, num_below: int = NUM_BELOW) -> Partition:
         """A partition for energies like `cold`, up to those of `hot`, with bins no narrower than the noise."""
         every = np.concatenate([cold, hot])
         if every.size == 0:
             refuse("partition", "found by a pilot", "no finite energy in it", "Lower `step_size`, or use a `box`.")
         if self.partition is None:
-            return fitted_partition(cold, every, noise)
+            return fitted_partition(cold, every, max(noise, self.width * _spread(cold)), num_below)
         edges = self.partition.edges
         if not np.any((every > edges[0]) & (every <= edges[-1])):
             remedy = f"The pilot saw energies from {every.min():.6g} to {every.max():.6g}: choose a partition of these."
@@ -95,12 +102,26 @@ class PilotPartition(Part):
         return self.partition
 
 
-def fitted_partition(cold: np.ndarray, every: np.ndarray, noise: float) -> Partition:
-    """A first bin that holds a tenth of the later cold energies, and bins up to the highest energy."""
-    low, high = float(np.quantile(cold[len(cold) // 2 :], 0.1)), float(every.max())
-    span = max(high - low, 1e-6 * max(abs(high), 1.0))
-    width = min(max(noise, span / 100), span / 4)
-    return Partition(low, width, int(np.ceil(span / width)) + 2)
+def fitted_partition(cold: np.ndarray, every: np.ndarray, width: float, num_below: int) -> Partition:
+    """Bins from far below the later cold energies, should chains go further down, to the highest of all.
+
+    Args:
+        cold: energies at the sampler's temperature, in order.
+        every: these and others.
+        width: of a bin.
+        num_below: bins below the lowest of the later cold energies; 0 puts a tenth of these into the first bin.
+    """
+    settled = cold[len(cold) // 2 :]
+    highest = float(np.quantile(every, 0.999))
+    size = max(width, 1e-6 * max(abs(highest), 1.0))
+    low = float(settled.min()) - (num_below - 1) * size if num_below else float(np.quantile(settled, 0.1))
+    num_above = int(np.clip(np.ceil((highest - low) / size), 4, num_below + _MOST_ABOVE))
+    return Partition(low, size, num_above + 2)
+
+
+def _spread(cold: np.ndarray) -> float:
+    """The standard deviation of the later energies, over which their law changes."""
+    return float(cold[len(cold) // 2 :].std())
 
 
 def as_partition(given: Any) -> "Partition | PilotPartition":
@@ -111,7 +132,7 @@ def as_partition(given: Any) -> "Partition | PilotPartition":
         return PilotPartition()
     if isinstance(given, PilotPartition):
         inner = None if given.partition is None else as_partition(given.partition)
-        return PilotPartition(given.num_steps, inner if isinstance(inner, Partition) else None)
+        return dataclasses.replace(given, partition=inner if isinstance(inner, Partition) else None)
     if isinstance(given, tuple) and len(given) == 3:
         return uniform_partition(*given)
     rule = 'a Partition, (low, high, num_bins), a PilotPartition, or "auto"'

@@ -12,7 +12,7 @@ from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
 from isotherm.foundation.gains import PolynomialGain
 from isotherm.potentials import from_energy
-from isotherm.samplers import icsgld
+from isotherm.samplers import icsgld, thesis
 from isotherm.sampling import sweep
 
 TITLE = "Variance of theta: one long chain over P interacting chains, at equal budgets"
@@ -80,8 +80,7 @@ def _thetas(config: Config, num_chains: int, num_steps: int, seed: int) -> dict[
             config.step_size,
             partition=Partition(0.5, 0.5, config.num_bins),
             zeta=config.zeta,
-            gain=PolynomialGain(config.gain_scale, power, 100.0),
-            field="psi",
+            **thesis.icsgld(field="psi", gain=PolynomialGain(config.gain_scale, power, 100.0)),
         )
         for power in config.powers
     }

@@ -15,7 +15,7 @@ from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
 from isotherm.potentials import with_noise
 from isotherm.runs import Run
-from isotherm.samplers import csgld, ksgld, sgld
+from isotherm.samplers import csgld, ksgld, sgld, thesis
 from isotherm.sampling import Sampler, sample
 from isotherm.targets import Target, csgld_mixture, mixture
 
@@ -87,9 +87,11 @@ def _samplers(config: Config, truth: np.ndarray) -> dict[str, Sampler]:
     options: dict[str, Any] = {"partition": config.partition, "zeta": config.zeta}
     return {
         "SGLD": sgld(step_size=config.step_size),
-        "KSGLD": ksgld(config.step_size, theta=tuple(np.maximum(truth, 1e-12)), **options),
-        "CSGLD": csgld(config.step_size, **options),
-        "CSGLD, theta^zeta field": csgld(config.step_size, field="theta^zeta", **options),
+        "KSGLD": ksgld(
+            config.step_size, theta=tuple(np.maximum(truth, 1e-12)), bounds=thesis.csgld()["bounds"], **options
+        ),
+        "CSGLD": csgld(config.step_size, **thesis.csgld(field="psi", **options)),
+        "CSGLD, theta^zeta field": csgld(config.step_size, **thesis.csgld(**options)),
     }
 
 
@@ -107,7 +109,8 @@ def _sample(target: Target, sampler: Sampler, config: Config, seed: int) -> Run:
 
 
 def _path(target: Target, config: Config, seed: int, num_steps: int, thinning: int) -> Run:
-    sampler = csgld(config.step_size, partition=config.partition, zeta=config.zeta)
+    own = thesis.csgld(field="psi", partition=config.partition, zeta=config.zeta)
+    sampler = csgld(config.step_size, **own)
     potential = with_noise(target.potential, gradient_scale=config.gradient_noise)
     return sample(potential, sampler, num_steps=num_steps, thinning=thinning, seed=seed, init=jnp.array([4.0]))
 
@@ -146,10 +149,10 @@ def _barriers(target: Target, truth: np.ndarray, config: Config) -> list[Row]:
     points, energies = np.asarray(target.truth.points)[:, 0], energies_on_grid(target)
     between = (points > target.modes.min()) & (points < target.modes.max())
     rows = []
-    for zeta, thesis in ((0.0, 12.0), (config.zeta, 2.0)):
+    for zeta, printed in ((0.0, 12.0), (config.zeta, 2.0)):
         trial = energies + zeta * log_psi(energies, truth, config.partition)
         height = trial[between].max() - trial[(points > 0) & (energies < config.partition.low + 1)].min()
-        rows.append(Row(f"zeta = {zeta:g}", "energy barrier", thesis, float(height), None, 1))
+        rows.append(Row(f"zeta = {zeta:g}", "energy barrier", printed, float(height), None, 1))
     return rows
 
 

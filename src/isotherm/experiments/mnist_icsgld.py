@@ -71,9 +71,7 @@ def samplers(config: Config) -> dict[str, Any]:
         temperature=config.temperature,
         partition=partition,
         zeta=config.zeta,
-        gain=config.gain,
-        field="theta",
-        bounds=config.bounds,
+        **iso.thesis.icsgld(gain=config.gain, bounds=config.bounds),
         weight_rule=RegularizedWeights(config.zeta, 1e-10, is_relative=True),
     )
     return {

@@ -16,7 +16,7 @@ from isotherm.experiments.result import Row
 from isotherm.foundation.gains import PolynomialGain
 from isotherm.potentials import with_noise
 from isotherm.runs import Run
-from isotherm.samplers import csgld, cycsgld, icsgld, resgld, sgld, svgd
+from isotherm.samplers import csgld, cycsgld, icsgld, resgld, sgld, svgd, thesis
 from isotherm.sampling import Sampler, per_chain, sample
 from isotherm.targets import Target, modes25
 
@@ -97,6 +97,7 @@ def _samplers(config: Config, target: Target) -> dict[str, tuple[Sampler, dict[s
     long = {"num_steps": chains * config.num_steps, "init": jnp.zeros(2)}
     wide = {"init": per_chain(_STARTS), "num_chains": chains}
     contour: dict[str, Any] = {
+        **thesis.icsgld(),
         "partition": Partition(config.lowest, config.width, config.num_bins),
         "zeta": config.zeta,
         "gain": PolynomialGain(1.0, 0.6, 100.0, 3e-3),
@@ -104,6 +105,7 @@ def _samplers(config: Config, target: Target) -> dict[str, tuple[Sampler, dict[s
     }
     coarse: dict[str, Any] = {
         **contour,
+        "field": "psi",
         "partition": Partition(config.lowest, 4 * config.width, config.num_bins // 4 + 1),
     }
     cycle = chains * config.num_steps // 10
@@ -126,9 +128,9 @@ def _samplers(config: Config, target: Target) -> dict[str, tuple[Sampler, dict[s
             },
         ),
         "reSGLD x P5": (exchange, {"init": per_chain(_STARTS)}),
-        "CSGLD x T5": (csgld(config.step_size, field="theta", slopes="forward", **contour), long),
-        "ICSGLD x P5": (icsgld(config.step_size, field="theta", **contour), wide),
-        "ICSGLD x P5, wide bins": (icsgld(config.step_size, field="psi", **coarse), wide),
+        "CSGLD x T5": (csgld(config.step_size, slopes="forward", **contour), long),
+        "ICSGLD x P5": (icsgld(config.step_size, **contour), wide),
+        "ICSGLD x P5, wide bins": (icsgld(config.step_size, **coarse), wide),
     }
 
 

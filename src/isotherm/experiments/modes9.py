@@ -14,7 +14,7 @@ from isotherm.experiments.result import Row
 from isotherm.foundation.gains import PolynomialGain
 from isotherm.potentials import with_noise
 from isotherm.runs import Run
-from isotherm.samplers import csgld, cycsgld, resgld, sgld
+from isotherm.samplers import csgld, cycsgld, resgld, sgld, thesis
 from isotherm.sampling import Sampler, sample
 from isotherm.targets import Target, modes9
 
@@ -75,10 +75,12 @@ def _samplers(config: Config, target: Target) -> dict[str, tuple[Sampler, dict[s
     box = target.box
     cycle = config.num_steps // config.num_cycles
     partition = Partition(config.lowest, config.width, config.num_bins)
-    gain = PolynomialGain(10.0, 0.8, 100.0, 3e-3)
-    contour = csgld(
-        config.step_size, partition=partition, zeta=config.zeta, gain=gain, initial_theta="decreasing", box=box
-    )
+    own: dict[str, Any] = {
+        "field": "psi",
+        "gain": PolynomialGain(10.0, 0.8, 100.0, 3e-3),
+        "initial_theta": "decreasing",
+    }
+    contour = csgld(config.step_size, **thesis.csgld(**own), partition=partition, zeta=config.zeta, box=box)
     cyclical = cycsgld(config.cycle_step_size, cycle_length=cycle, sampling_from=0.5, box=box)
     exchange = resgld(config.step_size, temperatures=(1.0, config.hot), box=box)
     return {

@@ -133,7 +133,8 @@ def _potential(config: Config, train: Any) -> Any:
 def _samplers(config: Config, temperature: float, zeta: float) -> dict[str, Any]:
     step, partition = config.step_size, Partition(config.width, config.width, config.num_bins)
     gain = PolynomialGain(config.gain_scale, 0.6, 100.0)
-    contour = {"temperature": temperature, "zeta": zeta, "partition": partition, "gain": gain}
+    own = {"temperature": temperature, "zeta": zeta, "partition": partition, "gain": gain, "field": "psi"}
+    contour = iso.thesis.csgld(**own)
     return {
         "SGD": iso.sgd(step),
         "SGLD": iso.sgld(step, temperature=temperature),

@@ -1,7 +1,8 @@
-"""The named samplers: each is a composition of the four parts, with the thesis' defaults."""
+"""The named samplers: each is a composition of the four parts, with defaults that our studies support."""
 
 from collections.abc import Callable
 
+from isotherm.samplers import thesis
 from isotherm.samplers.contour import awsgld, csghmc, csgld, icsghmc, icsgld, ksgld, picsgld
 from isotherm.samplers.deo import deo_sgd, deo_star_msgd, deo_star_psgd, deo_star_sgd
 from isotherm.samplers.exchange import cvr_resghmc, naive_resgld, resghmc, resgld, vr_resghmc, vr_resgld
@@ -66,6 +67,7 @@ __all__ = [
     "sgld",
     "svgd",
     "swag",
+    "thesis",
     "vr_resghmc",
     "vr_resgld",
 ]

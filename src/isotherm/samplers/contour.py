@@ -4,7 +4,7 @@ from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
-from isotherm.contour import Contour
+from isotherm.contour.contour import DEFAULT_BOUNDS, Contour
 from isotherm.contour.fields import Cumulative, Field, ThetaPower, as_field
 from isotherm.contour.partition import Partition, as_partition
 from isotherm.contour.start import check_initial_theta
@@ -23,14 +23,18 @@ _AWSGLD_GAIN = PolynomialGain(100.0, 0.75, 1000.0)
 class ContourOptions(TypedDict, total=False):
     """Options that all samplers with a multiplier on the gradient take; see `isotherm.contour.Contour`.
 
+    The defaults are those under which, at a step size that suits SGLD, draws are as accurate as SGLD's (docs/contours.md).
+
     Attributes:
         temperature: T; 1.
         zeta: how far to flatten: 0 is the plain sampler, 1 gives a flat energy histogram; 0.75.
-        gain: of theta, a number or a function of the iteration in (0, 1]; 1 / (k^0.6 + 100).
+        gain: of theta, a number or a function of the iteration in (0, 1]; 3 / (k + 300), so that theta stands still beside chains
+            that mix slowly.
         field: what moves theta: "psi", "theta^zeta" (the thesis' CSGLD), "theta" (its ICSGLD), or an object; "psi".
         slopes: "backward" or "forward"; "backward".
-        bounds: of the multiplier, or None; (-5, 5).
-        initial_theta: "uniform", "decreasing", "flat", "pilot", or a value for every bin; "uniform".
+        bounds: of the multiplier, or None; (0, 2).
+        empty_step: a step of log theta above which the lower bin counts as empty, or None; 5.
+        initial_theta: "uniform", "decreasing", "flat", "pilot", or a value for every bin; that of the pilot, else "uniform".
         warm_up: iterations of the plain sampler before theta is learned; 0.
         weight_rule: `RegularizedWeights` for a zeta so large that the exact weights degenerate; None.
         perturbation: added to f of the field "theta^zeta", so that theta moves at a large zeta too; 0.
@@ -44,6 +48,7 @@ class ContourOptions(TypedDict, total=False):
     field: str | Field
     slopes: str
     bounds: tuple[float, float] | None
+    empty_step: float | None
     initial_theta: Any
     warm_up: int
     weight_rule: RegularizedWeights | None
@@ -65,17 +70,19 @@ class AwsgldOptions(TypedDict, total=False):
     box: Box
 
 
-def csgld(step_size: Schedule, *, partition: Any, **options: Unpack[ContourOptions]) -> Sampler:
+def csgld(step_size: Schedule, *, partition: Any = "auto", **options: Unpack[ContourOptions]) -> Sampler:
     """Contour SGLD: every chain learns the weights of energy bins of its own.
 
     Promises that weighted draws follow exp(-U / T), up to O(step size times multiplier) and what theta moves while chains mix;
     biased where energy noise times slope is not small. The thesis' field is "theta^zeta", for which `perturbation` adds a constant
-    to f. Options: `ContourOptions`.
+    to f; its other settings are `iso.thesis.csgld()`. Options: `ContourOptions`.
     """
     return _sampler("csgld", SGLD(), step_size, _contour("csgld", partition, False, options), options)
 
 
-def csghmc(step_size: Schedule, *, partition: Any, friction: float = 0.1, **options: Unpack[ContourOptions]) -> Sampler:
+def csghmc(
+    step_size: Schedule, *, partition: Any = "auto", friction: float = 0.1, **options: Unpack[ContourOptions]
+) -> Sampler:
     """Contour SGHMC: `csgld` with momentum, and with the same promise and options."""
     return _sampler("csghmc", SGHMC(friction), step_size, _contour("csghmc", partition, False, options), options)
 
@@ -88,7 +95,7 @@ def ksgld(
     temperature: Schedule = 1.0,
     zeta: float = 0.75,
     slopes: str = "backward",
-    bounds: tuple[float, float] | None = (-5.0, 5.0),
+    bounds: tuple[float, float] | None = DEFAULT_BOUNDS,
     box: Box = None,
 ) -> Sampler:
     """CSGLD with known weights of the bins, which are not learned.
@@ -102,17 +109,17 @@ def ksgld(
     return _sampler("ksgld", SGLD(), step_size, coupling, {"temperature": temperature, "box": box})
 
 
-def icsgld(step_size: Schedule, *, partition: Any, **options: Unpack[ContourOptions]) -> Sampler:
+def icsgld(step_size: Schedule, *, partition: Any = "auto", **options: Unpack[ContourOptions]) -> Sampler:
     """Interacting contour SGLD: all chains learn the weights of the bins together.
 
-    Promises what `csgld` does. The thesis' field is "theta", which runs away into the top bin when chains meet it. Options:
-    `ContourOptions`.
+    Promises what `csgld` does. The thesis' field is "theta", which runs away into the top bin when chains meet it; its other
+    settings are `iso.thesis.icsgld()`. Options: `ContourOptions`.
     """
     return _sampler("icsgld", SGLD(), step_size, _contour("icsgld", partition, True, options), options)
 
 
 def icsghmc(
-    step_size: Schedule, *, partition: Any, friction: float = 0.1, **options: Unpack[ContourOptions]
+    step_size: Schedule, *, partition: Any = "auto", friction: float = 0.1, **options: Unpack[ContourOptions]
 ) -> Sampler:
     """Interacting contour SGHMC: `icsgld` with momentum, and with the same promise and options."""
     return _sampler("icsghmc", SGHMC(friction), step_size, _contour("icsghmc", partition, True, options), options)
@@ -121,7 +128,7 @@ def icsghmc(
 def picsgld(
     step_size: Schedule,
     *,
-    partition: Any,
+    partition: Any = "auto",
     decay: float = 0.99,
     regularizer: float = 1e-3,
     gradient_scale: float = 1.0,
@@ -161,7 +168,7 @@ def _contour(name: str, partition: Any, is_shared: bool, options: ContourOptions
         if not isinstance(field, ThetaPower):
             refuse("perturbation", "0 for this field", perturbation, 'Leave it out, or use field="theta^zeta".')
         field = ThetaPower(perturbation)
-    names = ("zeta", "gain", "slopes", "bounds", "initial_theta", "warm_up", "weight_rule")
+    names = ("zeta", "gain", "slopes", "bounds", "empty_step", "initial_theta", "warm_up", "weight_rule")
     given = {option: value for option, value in dict[str, Any](options).items() if option in names}
     return Contour(as_partition(partition), field=field, is_shared=is_shared, **given)
 

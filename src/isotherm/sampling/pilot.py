@@ -21,6 +21,8 @@ from isotherm.sampling.sampler import Sampler
 from isotherm.sampling.settings import Settings
 
 _HOT = 10.0
+# A pilot is made longer, at most so many times, while energies fall by more than this share of their spread.
+_MOST_PILOTS, _LEAST_FALL = 8, 0.3
 _MEASURE_EVERY, _NUM_MEASURED = 100, 8
 
 
@@ -62,7 +64,21 @@ def with_pilot(potential: Potential, sampler: Sampler, settings: Settings, posit
     if num_steps is None:
         return sampler
     plain = dataclasses.replace(sampler, coupling=_Watching(), window=None)
-    cold, hot = (dataclasses.replace(plain, temperature=Scaled(factor, sampler.temperature)) for factor in (1.0, _HOT))
+    pair = tuple(dataclasses.replace(plain, temperature=Scaled(factor, sampler.temperature)) for factor in (1.0, _HOT))
+    starts = jax.tree.map(lambda leaf: jnp.stack([leaf[0], leaf[0]]), position)
+    longest = num_steps * _MOST_PILOTS
+    while True:
+        found = _watch(potential, pair, settings, starts, num_steps)
+        if not _drifts(found.cold) or num_steps >= longest:
+            break
+        num_steps *= 2
+    cold, hot = (each[np.isfinite(each)] for each in (found.cold, found.hot))
+    seen = found._replace(cold=cold, hot=hot)
+    return dataclasses.replace(sampler, coupling=sampler.coupling.with_pilot(seen))
+
+
+def _watch(potential: Potential, pair: tuple[Sampler, ...], settings: Settings, starts: Any, num_steps: int) -> Pilot:
+    """Energies (time, chain) of both samplers in a run of so many iterations."""
     own = Settings(
         num_steps,
         settings.num_chains,
@@ -70,11 +86,15 @@ def with_pilot(potential: Potential, sampler: Sampler, settings: Settings, posit
         thinning=max(num_steps // 1000, 1),
         chain_mode=settings.chain_mode,
     )
-    starts = jax.tree.map(lambda leaf: jnp.stack([leaf[0], leaf[0]]), position)
-    prepared = prepare(potential, (cold, hot), own, Layout(2, None, None), starts)
-    runs = drive(prepared, Host(progress=False), Reached(), 0.0)
-    energies = [np.asarray(run.observed["energies"])[:, 1:] for run in runs]
-    noise = float(np.sqrt(np.mean(runs[0].stats["variance"])))
-    cold_energies, hot_energies = (each[np.isfinite(each)] for each in energies)
-    found = Pilot(cold_energies, hot_energies, noise)
-    return dataclasses.replace(sampler, coupling=sampler.coupling.with_pilot(found))
+    runs = drive(prepare(potential, pair, own, Layout(2, None, None), starts), Host(progress=False), Reached(), 0.0)
+    cold, hot = (np.asarray(run.observed["energies"])[:, 1:].T for run in runs)
+    return Pilot(cold, hot, float(np.sqrt(np.mean(runs[0].stats["variance"]))))
+
+
+def _drifts(energies: np.ndarray) -> bool:
+    """Whether the last quarter of energies (time, chain) is lower than the one before it, by more than chance allows."""
+    quarter = len(energies) // 4
+    early, late = (np.nanmean(part, axis=0) for part in (energies[-2 * quarter : -quarter], energies[-quarter:]))
+    spread = float(np.nanstd(energies[-quarter:]))
+    fallen = float(np.nanmean(early - late))
+    return bool(np.isfinite(fallen) and fallen > _LEAST_FALL * spread)
