@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import isotherm as iso
+from isotherm.engine import programs
 from isotherm.foundation.gains import PolynomialGain
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -268,17 +269,22 @@ def main() -> None:
     parser.add_argument("--samplers", nargs="+", default=["sgld", "sghmc", "csgld", "icsgld", "csghmc"])
     parser.add_argument("--options", default="{}", help="of the contour samplers, in JSON")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "results" / "contours.json")
+    parser.add_argument("--goes-on", action="store_true", help="leave out what the record holds already")
     given = parser.parse_args()
     options = json.loads(given.options)
     if "gain" in options:
         options["gain"] = PolynomialGain(*options["gain"])
-    rows = []
+    rows = json.loads(given.out.read_text())["rows"] if given.goes_on else []
+    done = {(row["target"], row["sampler"]) for row in rows}
     for target in targets():
         if given.only not in target.name:
             continue
         for name, sampler in contours(target, options).items():
-            if name not in given.samplers:
+            if name not in given.samplers or (target.name, name) in done:
                 continue
+            # A process may hold only so many programs.
+            programs.forget()
+            jax.clear_caches()
             began = time.perf_counter()
             found = judge(target, sampler)
             rows.append({"target": target.name, "barrier": target.barrier, "sampler": name, **found})
@@ -289,7 +295,7 @@ def main() -> None:
                 f"  total {found['total']:.4f}{extra}{noise}  {time.perf_counter() - began:.0f} s",
                 flush=True,
             )
-    given.out.write_text(json.dumps({"rows": rows}, indent=1) + "\n")
+            given.out.write_text(json.dumps({"rows": rows}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

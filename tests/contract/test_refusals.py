@@ -116,7 +116,7 @@ CASES = {
     "half a step": (lambda: start(num_steps=2.5), r"`num_steps` must be an integer"),
     "no chains": (lambda: start(num_chains=0), r"`num_chains` must be"),
     "seed": (lambda: start(seed=-1), r"`seed` must be an integer of at least 0"),
-    "chain mode": (lambda: start(chain_mode="pmap"), r"`chain_mode` must be one of 'vmap', 'map'"),
+    "chain mode": (lambda: start(chain_mode="pmap"), r"`chain_mode` must be one of 'auto', 'vmap', 'map', 'unroll'"),
     "batch by hand": (
         lambda: iso.sgd(step_size=0.1).step(
             jnp.zeros(2, jnp.uint32), iso.sgd(step_size=0.1).init(energy, jnp.zeros(2)), 3.0

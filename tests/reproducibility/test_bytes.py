@@ -93,10 +93,12 @@ def test_more_runs_steps_or_chains_leave_the_first_ones_alone():
     np.testing.assert_allclose(few.draws[:, :2, :100], toy(SAMPLERS["sgld"], num_chains=2).draws[:, :, :100], atol=1e-4)
 
 
-def test_vmap_and_map_agree_to_rounding():
-    one, other = toy(SAMPLERS["sgld"], num_steps=200), toy(SAMPLERS["sgld"], num_steps=200, chain_mode="map")
+@pytest.mark.parametrize("mode", ["map", "unroll"])
+def test_modes_of_chains_agree_to_rounding(mode):
+    """Six chains are written out in two groups of three."""
+    one, other = (toy(SAMPLERS["sgld"], num_steps=200, num_chains=6, chain_mode=each) for each in ("vmap", mode))
     np.testing.assert_allclose(one.draws, other.draws, atol=1e-4)
-    one, other = network(), network(chain_mode="map")
+    one, other = network(), network(chain_mode=mode)
     np.testing.assert_allclose(one.energies, other.energies, rtol=1e-4)
     assert not jnp.allclose(one.energies[:, 0], one.energies[:, 1], rtol=1e-3)
 

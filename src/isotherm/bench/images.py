@@ -66,7 +66,7 @@ def measure(name: str, data: dict[str, np.ndarray], num_epochs: int) -> dict[str
     sampler, num_chains = samplers(steps_per_epoch)[name]
     folder = pathlib.Path(tempfile.mkdtemp()) / name
     half, whole = num_epochs // 2 * steps_per_epoch, num_epochs * steps_per_epoch
-    options: dict[str, Any] = {"thinning": steps_per_epoch // 4, "num_chains": num_chains, "chain_mode": "map"}
+    options: dict[str, Any] = {"thinning": steps_per_epoch // 4, "num_chains": num_chains}
     began = time.perf_counter()
     first = iso.sample(potential, sampler, num_steps=half, init=potential.init, out=folder, progress=False, **options)
     second = iso.resume(folder, potential, sampler, num_steps=whole, progress=False)

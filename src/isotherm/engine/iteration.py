@@ -1,7 +1,6 @@
 """One iteration of one run: estimate, couple, observe, move. Everything in the library is this function, repeated."""
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -9,6 +8,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from isotherm.coupling import Coupling, CouplingInputs
+from isotherm.engine.chain_mode import over_chains
 from isotherm.estimators.estimator import Estimator
 from isotherm.foundation.parts import Part, Static
 from isotherm.foundation.schedules import Schedule, as_schedule
@@ -158,17 +158,3 @@ def coupling_inputs(parts: Parts, energies: Array, prior_energies: Array, iterat
     )
     seen = energies if parts.potential.coupling_includes_prior else energies - prior_energies
     return CouplingInputs(seen, prior_energies, jnp.isfinite(energies), step_size, temperature, iteration)
-
-
-def over_chains(mode: str, function: Callable[..., Any], *arguments: Any, drops_axis_of_one: bool = False) -> Any:
-    """`function` for every chain along the leading axis: all at once ("vmap"), or one after another ("map").
-
-    With `drops_axis_of_one` a single chain is run without its axis: a batched product of one is slower than a product. For
-    elementwise work it is better left in place, where the compiler fuses more.
-    """
-    if drops_axis_of_one and len(jax.tree.leaves(arguments)[0]) == 1:
-        alone = jax.tree.map(lambda leaf: leaf[0], arguments)
-        return jax.tree.map(lambda leaf: leaf[None], function(*alone))
-    if mode == "vmap":
-        return jax.vmap(function)(*arguments)
-    return lax.map(lambda one: function(*one), arguments)

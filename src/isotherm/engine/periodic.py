@@ -11,7 +11,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from isotherm.engine.iteration import Parts, State, further_energies, over_chains
+from isotherm.engine.chain_mode import over_chains
+from isotherm.engine.iteration import Parts, State, further_energies
 from isotherm.engine.random_inputs import Keys, batches_of, potential_noises
 from isotherm.engine.stream import Stream
 from isotherm.estimators.estimator import Refreshed

@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from isotherm.engine.iteration import Parts, coupling_inputs, multiplied, over_chains
+from isotherm.engine.chain_mode import over_chains
+from isotherm.engine.iteration import Parts, coupling_inputs, multiplied
 
 # Numbers of all positions whose gradients are taken at once, where there are no batches to keep in memory as well.
 _NUMBERS_AT_ONCE = 1 << 18

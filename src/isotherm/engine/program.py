@@ -11,7 +11,8 @@ from jax import Array, lax
 from isotherm.coupling import Observed
 from isotherm.engine import programs
 from isotherm.engine.blocks import Block, Buffers, Carry, Times, chunk, segment
-from isotherm.engine.iteration import Parts, State, init_state, iterate, over_chains
+from isotherm.engine.chain_mode import compiler_options, over_chains
+from isotherm.engine.iteration import Parts, State, init_state, iterate
 from isotherm.engine.packing import Packing
 from isotherm.engine.periodic import add_pieces, couple, outside, refresh, work_inside
 from isotherm.engine.random_inputs import Keys, draw_batches, draw_noise
@@ -70,7 +71,9 @@ class Program(Part):
 
         The carry and the records that are given are used up.
         """
-        return programs.call(Program._advance, self, keys, stream, carry, records, block, donated=(3, 4))
+        arguments = (self, keys, stream, carry, records, block)
+        options = compiler_options(self.parts.chain_mode)
+        return programs.call(Program._advance, *arguments, donated=(3, 4), options=options)
 
     def block(self, times: Times, target: float, first: int, last: int) -> Block:
         """The iterations first, ..., last - 1, of which those at `times` are recorded."""

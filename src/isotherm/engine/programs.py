@@ -13,19 +13,22 @@ from isotherm.foundation.parts import functions_of
 _PROGRAMS: dict[Any, Callable[..., Any]] = {}
 
 
-def call(function: Callable[..., Any], *arguments: Any, donated: tuple[int, ...] = ()) -> Any:
+def call(
+    function: Callable[..., Any], *arguments: Any, donated: tuple[int, ...] = (), options: tuple[Any, ...] = ()
+) -> Any:
     """`function(*arguments)`, compiled. Arguments whose places are in `donated` give up their memory.
 
+    `options` are pairs for the compiler, left out where it does not know them.
     Programs take flat lists of arrays, so that they hold none of the user's functions, and go when these do.
     """
     parts = [jax.tree.flatten(argument) for argument in arguments]
     leaves, structures = [part[0] for part in parts], tuple(part[1] for part in parts)
     shapes = tuple((np.shape(leaf), _dtype(leaf)) for part in leaves for leaf in part)
     # Types that are left open inside a function follow this setting, whatever those of its arguments.
-    key = (function, structures, shapes, donated, jnp.result_type(float))
+    key = (function, structures, shapes, donated, options, jnp.result_type(float))
     program = _PROGRAMS.get(key)
     if program is None:
-        program = _PROGRAMS[key] = _compile(function, structures, leaves, donated)
+        program = _PROGRAMS[key] = _compile(function, structures, leaves, donated, dict(options))
         for structure in structures:
             for held in functions_of(structure):
                 weakref.finalize(held, _PROGRAMS.pop, key, None).atexit = False
@@ -42,7 +45,7 @@ def num_programs() -> int:
     return len(_PROGRAMS)
 
 
-def _compile(function, structures, leaves, donated) -> Callable[..., Any]:
+def _compile(function, structures, leaves, donated, options) -> Callable[..., Any]:
     found = []
 
     def flat(*given):
@@ -51,7 +54,13 @@ def _compile(function, structures, leaves, donated) -> Callable[..., Any]:
         found.append(structure)
         return results
 
-    program = jax.jit(flat, donate_argnums=donated, keep_unused=True).lower(*leaves).compile()
+    lowered = jax.jit(flat, donate_argnums=donated, keep_unused=True).lower(*leaves)
+    try:
+        program = lowered.compile(compiler_options=options or None)
+    except jax.errors.JaxRuntimeError:
+        if not options:
+            raise
+        program = lowered.compile()
     structure = found[0]
     return lambda *given: jax.tree.unflatten(structure, program(*given))
 

@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 
 from isotherm.foundation.errors import check_integer, check_real, refuse
-from isotherm.foundation.parts import Part
+from isotherm.foundation.parts import Part, Static
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -42,6 +42,21 @@ class Ladder(Part):
     def num_rungs(self) -> int:
         """P."""
         return len(self.temperatures)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class PilotLadder(Ladder):
+    """Waits for a pilot, which keeps the step size and the temperature of rung 0 and finds the rungs above; see `iso.advise`.
+
+    Attributes:
+        num_steps: iterations of the pilot's chains, of which there are 8 at each of 11 temperatures, twice.
+    """
+
+    num_steps: Static[int] = 10_000
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_integer("num_steps", self.num_steps, 100, "A pilot needs some iterations to see energies.")
 
 
 def geometric_ladder(num_rungs: int, step_sizes: tuple[float, float], temperatures: tuple[float, float]) -> Ladder:

@@ -138,7 +138,6 @@ def sample_and_judge(
         num_chains=num_chains,
         init=potential.init,
         seed=seed,
-        chain_mode="map",
         progress=False,
     )
     losses = np.asarray(found.energies) - prior_energies(potential, found)

@@ -28,14 +28,7 @@ def notes_on_bias(bias: Bias | None, names: list[str], rejected: float) -> list[
     if bias is None:
         return []
     weights = normalized_weights(bias.log_weights)
-    values = np.where(weights[..., None] > 0, bias.values, 0.0)
-    mean = np.einsum("cs,csi->i", weights, values)
-    variance = np.einsum("cs,csi->i", weights, (values - mean) ** 2)
-    # A coordinate that never moved is not off.
-    variance = np.where(variance > 0, variance, np.inf)
-    moved, moved_error = (part / np.sqrt(variance) for part in bias.of(values))
-    widened, widened_error = (part / variance for part in bias.of((values - mean) ** 2))
-    limit = significant(2 * len(mean))
+    moved, widened, is_moved, is_wide = _relative(bias, weights)
     why, remedy = "The step size makes", f"lower `step_size` to about {_advised(bias.step_size, widened, moved):.1g}"
     if bias.is_measured:
         worst = contradicted(bias.heats)
@@ -44,11 +37,9 @@ def notes_on_bias(bias: Bias | None, names: list[str], rejected: float) -> list[
         why = "Gradients at the draws make"
     remedy += "" if bias.is_exact else ", or use larger batches"
     notes = []
-    is_wide = (np.abs(widened) > limit * widened_error) & (np.abs(widened) > _LEAST_WIDENING)
     if np.any(is_wide):
         worst = int(np.argmax(np.where(is_wide, np.abs(widened), 0.0)))
         notes.append(f"{why} the spread of {names[worst]} {_in_words(widened[worst])}: {remedy}.")
-    is_moved = (np.abs(moved) > limit * moved_error) & (np.abs(moved) > _LEAST_SHIFT)
     if np.any(is_moved):
         worst = int(np.argmax(np.where(is_moved, np.abs(moved), 0.0)))
         where = f"{moved[worst]:+.2g} standard deviations"
@@ -61,6 +52,29 @@ def notes_on_bias(bias: Bias | None, names: list[str], rejected: float) -> list[
             f"Lower `step_size` to about {bias.step_size * 0.1 * _LARGEST_DRIFT / bias.drift:.1g}."
         )
     return notes + _notes_on_jumps(bias, weights)
+
+
+def _relative(bias: Bias, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Biases of means in standard deviations, of variances relative to themselves, and which of each are worth a word."""
+    values = np.where(weights[..., None] > 0, bias.values, 0.0)
+    mean = np.einsum("cs,csi->i", weights, values)
+    variance = np.einsum("cs,csi->i", weights, (values - mean) ** 2)
+    # A coordinate that never moved is not off.
+    variance = np.where(variance > 0, variance, np.inf)
+    moved, moved_error = (part / np.sqrt(variance) for part in bias.of(values))
+    widened, widened_error = (part / variance for part in bias.of((values - mean) ** 2))
+    limit = significant(2 * len(mean))
+    is_moved = (np.abs(moved) > limit * moved_error) & (np.abs(moved) > _LEAST_SHIFT)
+    is_wide = (np.abs(widened) > limit * widened_error) & (np.abs(widened) > _LEAST_WIDENING)
+    return moved, widened, is_moved, is_wide
+
+
+def advised_step(bias: Bias | None) -> float | None:
+    """A step size at which spreads and means are hardly off; None where they are not now, or where nothing is known."""
+    if bias is None:
+        return None
+    moved, widened, is_moved, is_wide = _relative(bias, normalized_weights(bias.log_weights))
+    return _advised(bias.step_size, widened, moved) if np.any(is_moved | is_wide) else None
 
 
 def _note_on_heat(name: str, excess: float) -> str:

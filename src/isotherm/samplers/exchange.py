@@ -11,10 +11,11 @@ from isotherm.exchange import (
     EquiAcceptance,
     Exchange,
     Ladder,
+    PilotLadder,
     geometric_ladder,
 )
 from isotherm.exchange.schemes import Scheme
-from isotherm.foundation.errors import check_options, refuse
+from isotherm.foundation.errors import check_choice, check_options, refuse
 from isotherm.foundation.schedules import (
     CollectionWindow,
     CyclicalCosine,
@@ -41,6 +42,8 @@ class ExchangeOptions(TypedDict, total=False):
         step_factor: a function of the iteration that multiplies the step sizes of all rungs, such as `Annealed(1.0, 1.02, 196)`; 1.
         temperature_factor: likewise for the temperatures; 1. `schedules.Following(F, factor)` is the correction factor that keeps
             F times the temperature constant.
+        ladder: "auto" has a pilot find the rungs above the first temperature, all with the first step size; or a `PilotLadder` for
+            pilots of another length; None.
         box: (low, high), out of which moves are rejected; None.
     """
 
@@ -52,6 +55,7 @@ class ExchangeOptions(TypedDict, total=False):
     adaptation: EquiAcceptance | None
     step_factor: Schedule
     temperature_factor: Schedule
+    ladder: str | PilotLadder | None
     box: Box
 
 
@@ -210,7 +214,10 @@ def _exchange(
     }
     if "gate_log_correction" in given:
         rule = dataclasses.replace(rule, gate_log_correction=given["gate_log_correction"])
-    coupling = Exchange(ladder, _scheme(options.get("scheme"), ladder.num_rungs), rule, **own)
+    ladder = _found_or_given(options.get("ladder"), ladder)
+    # A ladder that is to be found may have many rungs.
+    number = ladder.num_rungs if not isinstance(ladder, PilotLadder) else None
+    coupling = Exchange(ladder, _scheme(options.get("scheme"), number), rule, **own)
     first = (("step_factor", ladder.step_sizes[0]), ("temperature_factor", ladder.temperatures[0]))
     step_size, temperature = (_scaled(option, value, given.get(option, 1.0)) for option, value in first)
     kernel = within(kernel, options.get("box"))
@@ -223,7 +230,14 @@ def _scaled(name: str, value: float, factor: Schedule) -> Schedule:
     return Scaled(value, factor) if callable(factor) else value * factor
 
 
-def _scheme(scheme: Scheme | None, num_rungs: int) -> Scheme:
+def _found_or_given(asked: Any, given: Ladder) -> Ladder:
+    if asked is None or isinstance(asked, PilotLadder):
+        return given if asked is None else asked
+    check_choice("ladder", asked, ("auto",))
+    return PilotLadder(given.step_sizes[:2], given.temperatures[:2])
+
+
+def _scheme(scheme: Scheme | None, num_rungs: int | None) -> Scheme:
     """One pair is tried in every iteration; many by deterministic even-odd."""
     if scheme is not None:
         return scheme

@@ -12,8 +12,10 @@ from isotherm.exchange import Corrected, Exchange, expected_round_trip, optimal_
 from isotherm.exchange.rules import Pairing
 from isotherm.exchange.schemes import Scheme
 from isotherm.foundation.errors import check_real, refuse
+from isotherm.sampling.ladder_search import FoundLadder, find_ladder
 from isotherm.sampling.sample import sample
-from isotherm.sampling.sampler import Sampler
+from isotherm.sampling.sampler import Sampler, as_potential
+from isotherm.sampling.start import choose_init, first_position
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,6 +28,7 @@ class Advice:
         variances: the variance of the energy difference of each pair.
         windows: the best window of deterministic even-odd swaps for each F.
         round_trips: the expected iterations of a round trip with it; infinite where a pair never swaps.
+        found: the ladder that a search proposes; None where none was asked for.
     """
 
     factors: tuple[float, ...]
@@ -33,6 +36,7 @@ class Advice:
     variances: np.ndarray
     windows: tuple[int, ...]
     round_trips: tuple[float, ...]
+    found: FoundLadder | None
 
     def __str__(self) -> str:
         lines = ["       F   swap rate: lowest   mean   window   iterations per round trip"]
@@ -41,6 +45,8 @@ class Advice:
         lowest, worst = int(np.argmin(self.rates[0])), float(self.variances.max())
         lines.append(f"- Variance of energy differences: at most {worst:.4g}. F = 1 is unbiased under Gaussian noise.")
         lines.append(f"- The pair that swaps least is {lowest} (counted from the target).")
+        if self.found is not None:
+            lines.append(str(self.found))
         return "\n".join(lines)
 
 
@@ -53,6 +59,7 @@ def advise(
     seed: int = 0,
     init: Any = None,
     burn_in: int | None = None,
+    search: bool = True,
 ) -> Advice:
     """Run the replicas of a corrected exchange sampler without swaps, and say what swaps would do.
 
@@ -64,6 +71,7 @@ def advise(
         seed: of the pilot.
         init: as in `sample`.
         burn_in: iterations left out; by default a fifth.
+        search: whether to look for a better ladder too, with 8 chains at each of 11 temperatures, as `ladder="auto"` does.
 
     Example:
         >>> import isotherm as iso, jax.numpy as jnp
@@ -72,7 +80,7 @@ def advise(
         >>> bool((advice.rates > 0.3).all())
         True
     """
-    coupling = sampler.coupling
+    potential, coupling = as_potential(potential), sampler.coupling
     if not isinstance(coupling, Exchange) or not isinstance(coupling.rule, Corrected):
         remedy = "Give one such as `iso.resgld(...)`."
         refuse("sampler", "a replica exchange sampler with the corrected rule", sampler.name, remedy)
@@ -101,7 +109,9 @@ def advise(
         expected_round_trip(number, rejection, window) if min(rate) > 0 else np.inf
         for rejection, rate, window in zip(rejections, rates, windows, strict=True)
     ]
-    return Advice(tuple(factors), rates, variances, tuple(windows), tuple(trips))
+    first = first_position(choose_init(init, potential), seed)
+    found = find_ladder(potential, sampler, first, num_steps, seed) if search else None
+    return Advice(tuple(factors), rates, variances, tuple(windows), tuple(trips), found)
 
 
 def _mean_acceptance(rule: Corrected, pairs: Pairing, variances: np.ndarray, factor: float) -> np.ndarray:

@@ -33,7 +33,7 @@ class _Seen(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class _Watching(Independent):
+class Watching(Independent):
     """Independent chains whose energies, and the variance of these at one position, are noted."""
 
     def init(self, num_chains: int) -> _Seen:
@@ -63,7 +63,7 @@ def with_pilot(potential: Potential, sampler: Sampler, settings: Settings, posit
     num_steps = sampler.coupling.needs.pilot_steps
     if num_steps is None:
         return sampler
-    plain = dataclasses.replace(sampler, coupling=_Watching(), window=None)
+    plain = dataclasses.replace(sampler, coupling=Watching(), window=None)
     pair = tuple(dataclasses.replace(plain, temperature=Scaled(factor, sampler.temperature)) for factor in (1.0, _HOT))
     starts = jax.tree.map(lambda leaf: jnp.stack([leaf[0], leaf[0]]), position)
     longest = num_steps * _MOST_PILOTS

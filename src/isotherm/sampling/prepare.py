@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from isotherm.engine.blocks import Carry, Times
+from isotherm.engine.chain_mode import choose_mode
 from isotherm.engine.iteration import Parts
 from isotherm.engine.lengths import sizes_of
 from isotherm.engine.packing import Packing
@@ -79,6 +80,7 @@ def prepare(
     """
     sampler = samplers[0]
     one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[2:], leaf.dtype), position)
+    settings = dataclasses.replace(settings, chain_mode=choose_mode(settings.chain_mode, potential, one))
     dtype = energy_dtype(potential, one)
     packing = Packing.of(one, sampler.kernel)
     stored = packing.around(potential.on_device())

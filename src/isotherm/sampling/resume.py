@@ -18,10 +18,12 @@ from isotherm.runs.pytree_json import named_leaves
 from isotherm.runs.run import Run
 from isotherm.runs.store import check_format, read_json, read_records, write_json
 from isotherm.sampling.checkpoints import Checkpoints
+from isotherm.sampling.choose import ladders_of
 from isotherm.sampling.drive import Host, Reached, drive
+from isotherm.sampling.ladder_search import with_ladder
 from isotherm.sampling.layout import Layout
 from isotherm.sampling.lock import locked
-from isotherm.sampling.sample import ladders_of, ready
+from isotherm.sampling.sample import ready
 from isotherm.sampling.sampler import Sampler, as_potential
 from isotherm.sampling.settings import Settings, thread_pool_size
 
@@ -82,6 +84,8 @@ def _go_on(
     position = _read_start(folder, init)
     if Layout(None, settings.num_runs, ladders_of(sampler, settings)).total is None:
         position = jax.tree.map(lambda leaf: leaf[None], position)
+    first = jax.tree.map(lambda leaf: leaf[0, 0], position)
+    sampler = with_ladder(potential, sampler, lambda: first, settings.seed)
     prepared = ready(potential, sampler, settings, position, collect, config["source"])
     asked = prepared.configs[0]
     _compare(config, asked)

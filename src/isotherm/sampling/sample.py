@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import jax
 import numpy as np
 
 from isotherm.engine.program import identity
@@ -15,8 +14,10 @@ from isotherm.foundation.errors import check_real, refuse
 from isotherm.potentials.potential import Potential
 from isotherm.runs.run import Run
 from isotherm.runs.store import FORMAT, write_arrays, write_json
+from isotherm.sampling.choose import ladders_of, settings_of
 from isotherm.sampling.describe import environment
 from isotherm.sampling.drive import Host, Reached, drive
+from isotherm.sampling.ladder_search import with_ladder
 from isotherm.sampling.layout import Layout
 from isotherm.sampling.lock import locked
 from isotherm.sampling.pilot import with_pilot
@@ -24,7 +25,7 @@ from isotherm.sampling.prepare import PreparedRun, prepare
 from isotherm.sampling.progress import Status
 from isotherm.sampling.sampler import Sampler, as_potential
 from isotherm.sampling.settings import Settings
-from isotherm.sampling.start import PerChain, choose_init, start_positions
+from isotherm.sampling.start import choose_init, first_position, start_positions
 
 
 def sample(
@@ -43,7 +44,7 @@ def sample(
     collect: Callable[[Any], Any] = identity,
     target_energy: float = -np.inf,
     track_best: bool | None = None,
-    chain_mode: str = "vmap",
+    chain_mode: str = "auto",
     block_length: int | None = None,
     checkpoint_every: float = 60.0,
     progress: bool | None = None,
@@ -63,7 +64,8 @@ def sample(
         num_chains: chains in a run, among which couplings act; None is what the coupling needs, or as many as `iso.per_chain`
             gives, or 1.
         num_runs: independent repeats of the whole, in one program; None for one without an axis for it.
-        num_ladders: independent ladders of an exchange sampler, which are the chains of its run; None is 1.
+        num_ladders: independent ladders of an exchange sampler, which are the chains of its run; None is 2, so that they can be
+            compared.
         seed: of all randomness: an integer, or a key of `jax.random.key`.
         thinning: iterations between two draws.
         burn_in: iterations before the first draw.
@@ -73,7 +75,8 @@ def sample(
         collect: what to keep of a position; by default all of it.
         target_energy: the energy whose first hit is reported.
         track_best: whether the best position is followed at every iteration; None does it for potentials without data.
-        chain_mode: "vmap" runs the chains of an iteration at once, "map" one after another (faster for convolutions).
+        chain_mode: "vmap" runs the chains of an iteration at once, "map" one after another, "unroll" side by side in one program;
+            "auto" takes the first, or for convolutions, which do not like to be batched, the last on a GPU and "map" elsewhere.
         block_length: iterations between two returns to the host; None adapts it to the clock.
         checkpoint_every: seconds between two checkpoints, where there is a folder.
         progress: whether to show a progress bar; None shows it on a terminal.
@@ -94,6 +97,7 @@ def sample(
     began = time.perf_counter()
     potential = as_potential(potential)
     init = choose_init(init, potential)
+    sampler = with_ladder(potential, sampler, lambda: first_position(init, seed), seed)
     settings = settings_of(
         sampler,
         init,
@@ -119,26 +123,6 @@ def sample(
             _write_start(prepared, folder)
         host = Host(folder, checkpoint_every, progress, throw, callback)
         return drive(prepared, host, Reached(), time.perf_counter() - began)[0]
-
-
-def settings_of(sampler: Sampler, init: Any, *, num_chains: int | None, **given: Any) -> Settings:
-    """Settings with the number of chains that was asked for, or that the starts or the coupling say."""
-    if isinstance(init, PerChain) and num_chains is None:
-        num_chains = init.number
-    settings = Settings(num_chains=sampler.choose_num_chains(num_chains), **given)
-    if settings.num_ladders is not None and sampler.coupling.needs.num_chains is None:
-        remedy = "Give `num_chains`, or `num_runs` for repeats."
-        refuse("num_ladders", "left out for a sampler without a ladder", settings.num_ladders, remedy)
-    return settings
-
-
-def ladders_of(sampler: Sampler, settings: Settings) -> int | None:
-    """The number of ladders; None for a sampler that records all of its chains."""
-    coupling, number = sampler.coupling, settings.num_chains
-    if coupling.needs.num_chains is None:
-        return None
-    is_ladder = jax.eval_shape(lambda: coupling.observe(coupling.init(number))).recorded is not None
-    return (settings.num_ladders or 1) if is_ladder else None
 
 
 def ready(

@@ -7,6 +7,7 @@ from isotherm.coupling import Coupling, Independent
 from isotherm.engine.iteration import Parts
 from isotherm.estimators.estimator import Estimator
 from isotherm.estimators.plain import Plain
+from isotherm.exchange.ladder import PilotLadder
 from isotherm.foundation.errors import check_integer, refuse
 from isotherm.foundation.parts import Part, Static, as_arguments
 from isotherm.foundation.schedules import CollectionWindow, Schedule, check_schedule
@@ -76,6 +77,9 @@ class Sampler(Part):
 
         `iso.sample` adds records, checkpoints and pilots. Use the pair `init` and `step` where the loop must be your own.
         """
+        ladder = getattr(self.coupling, "ladder", None)
+        if isinstance(ladder, PilotLadder):
+            refuse("ladder", "found by a pilot", repr(ladder), "Use `iso.sample`, which runs one, or `iso.advise`.")
         return start(self, as_potential(potential), position, num_chains)
 
     def step(self, key: Any, state: LoopState, data: Any = None) -> tuple[LoopState, Info]:

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 from jax import Array
 
+from isotherm.engine.chain_mode import CHAIN_MODES
 from isotherm.foundation.errors import check_choice, check_integer, check_real, refuse
 from isotherm.foundation.randomness import seed_key
 from isotherm.foundation.schedules import CollectionWindow
@@ -29,7 +30,7 @@ class Settings:
     burn_in: int = 0
     target_energy: float = -np.inf
     track_best: bool | None = None
-    chain_mode: str = "vmap"
+    chain_mode: str = "auto"
     block_length: int | None = None
 
     def __post_init__(self):
@@ -42,7 +43,7 @@ class Settings:
         seed_key(self.seed)
         check_integer("thinning", self.thinning, 1, "Give the iterations between two draws; 1 keeps all.")
         check_integer("burn_in", self.burn_in, 0, "Give the number of iterations to leave out at the start.")
-        check_choice("chain_mode", self.chain_mode, ("vmap", "map"))
+        check_choice("chain_mode", self.chain_mode, ("auto", *CHAIN_MODES))
         if self.block_length is not None:
             check_integer("block_length", self.block_length, 1, "Give iterations per block, or None.")
         if self.num_steps > _NEVER // 2:

@@ -9,7 +9,7 @@ import numpy as np
 from jax import Array
 
 from isotherm.foundation.errors import refuse
-from isotherm.foundation.randomness import Purpose, chain_keys, run_keys
+from isotherm.foundation.randomness import Purpose, chain_keys, run_keys, seed_key
 from isotherm.potentials.potential import Potential
 
 
@@ -48,7 +48,7 @@ def choose_init(init: Any, potential: Potential) -> Any:
     return potential.init
 
 
-def start_positions(init: Any, seed_key: Array, runs: np.ndarray, num_chains: int) -> Any:
+def start_positions(init: Any, key: Array, runs: np.ndarray, num_chains: int) -> Any:
     """Positions with leading axes (R, P) for the numbered runs, checked."""
     if isinstance(init, PerChain):
         position = _as_arrays(init.positions)
@@ -57,7 +57,7 @@ def start_positions(init: Any, seed_key: Array, runs: np.ndarray, num_chains: in
             refuse("init", rule, f"leading axis {init.number}", "Change it or `num_chains`.")
         return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(runs), *leaf.shape)), position)
     if callable(init):
-        words = np.asarray(jax.random.key_data(seed_key))
+        words = np.asarray(jax.random.key_data(key))
         keys = chain_keys(run_keys(words, Purpose.INIT, runs), num_chains)
         return _as_arrays(jax.vmap(jax.vmap(lambda words: init(_key(words))))(keys))
     position = _as_arrays(init)
@@ -66,6 +66,12 @@ def start_positions(init: Any, seed_key: Array, runs: np.ndarray, num_chains: in
         remedy = "If these are the starts of the chains, pass `iso.per_chain(init)`; if it is one position, `lambda key: init`."
         refuse("init", "clear about its leading axis", f"{num_chains} rows for {num_chains} chains", remedy)
     return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(runs), num_chains, *leaf.shape)), position)
+
+
+def first_position(init: Any, seed: Any) -> Any:
+    """Where the first chain of the first run starts."""
+    number = init.number if isinstance(init, PerChain) else 1
+    return jax.tree.map(lambda leaf: leaf[0, 0], start_positions(init, seed_key(seed), np.zeros(1, np.int32), number))
 
 
 def _key(words: Array) -> Array:

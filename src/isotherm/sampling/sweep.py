@@ -12,11 +12,11 @@ from isotherm.engine.program import identity
 from isotherm.foundation.errors import refuse
 from isotherm.potentials.potential import Potential
 from isotherm.runs.run import Run
+from isotherm.sampling.choose import ladders_of, settings_of
 from isotherm.sampling.drive import Host, Reached, drive
 from isotherm.sampling.layout import Layout
 from isotherm.sampling.pilot import with_pilot
 from isotherm.sampling.prepare import prepare
-from isotherm.sampling.sample import ladders_of, settings_of
 from isotherm.sampling.sampler import Sampler, as_potential
 from isotherm.sampling.settings import Settings
 from isotherm.sampling.start import choose_init, start_positions
@@ -36,7 +36,7 @@ def sweep(
     init: Any = None,
     collect: Callable[[Any], Any] = identity,
     track_best: bool | None = None,
-    chain_mode: str = "vmap",
+    chain_mode: str = "auto",
     progress: bool | None = None,
     throw: bool = False,
 ) -> dict[Any, Run]:

@@ -1,0 +1,40 @@
+"""What a sampler decides of the settings of its runs: the number of chains, and of ladders."""
+
+import dataclasses
+from typing import Any
+
+import jax
+
+from isotherm.foundation.errors import refuse
+from isotherm.sampling.sampler import Sampler
+from isotherm.sampling.settings import Settings
+from isotherm.sampling.start import PerChain
+
+# Ladders of an exchange sampler, where their number is not given: with one alone nothing would show that it is stuck.
+NUM_LADDERS = 2
+
+
+def settings_of(sampler: Sampler, init: Any, *, num_chains: int | None, **given: Any) -> Settings:
+    """Settings with the number of chains that was asked for, or that the starts or the coupling say."""
+    if isinstance(init, PerChain) and num_chains is None:
+        num_chains = init.number
+    settings = Settings(num_chains=sampler.choose_num_chains(num_chains), **given)
+    if settings.num_ladders is not None and sampler.coupling.needs.num_chains is None:
+        remedy = "Give `num_chains`, or `num_runs` for repeats."
+        refuse("num_ladders", "left out for a sampler without a ladder", settings.num_ladders, remedy)
+    if settings.num_ladders is None and _has_ladder(sampler, settings):
+        settings = dataclasses.replace(settings, num_ladders=NUM_LADDERS)
+    return settings
+
+
+def ladders_of(sampler: Sampler, settings: Settings) -> int | None:
+    """The number of ladders; None for a sampler that records all of its chains."""
+    return (settings.num_ladders or 1) if _has_ladder(sampler, settings) else None
+
+
+def _has_ladder(sampler: Sampler, settings: Settings) -> bool:
+    """Whether one chain of the run is recorded, that on the target rung."""
+    coupling, number = sampler.coupling, settings.num_chains
+    if coupling.needs.num_chains is None:
+        return False
+    return jax.eval_shape(lambda: coupling.observe(coupling.init(number))).recorded is not None
