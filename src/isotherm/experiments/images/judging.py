@@ -12,6 +12,8 @@ from isotherm.predictive.ood import auroc, entropy_cdf
 from isotherm.predictive.scaling import fit_temperature, scaled
 
 _ENTROPY_STEP, _HIGH_ENTROPY = 0.05, 1.5
+# The halves are the same for all cells.
+_SPLIT_SEED = 2020
 _KINDS = ("logits", "probabilities")
 
 
@@ -93,7 +95,7 @@ def _calibrated(averages: Averages, data: ImageData, number: int) -> dict[str, A
     if len(held_out):
         temperature = fit_temperature(held_out, data.held_out[1])
         return {"calibrated NLL": nll(scaled(test, temperature), labels), "temperature": temperature}
-    halves = np.arange(len(labels)) % 2 == 0
+    halves = np.random.default_rng(_SPLIT_SEED).permutation(len(labels)) < len(labels) // 2
     temperatures = [fit_temperature(test[half], labels[half]) for half in (~halves, halves)]
     lost = [
         nll(scaled(test[half], temperature), labels[half])

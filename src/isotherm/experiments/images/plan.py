@@ -127,7 +127,7 @@ class Plan:
     def first_record(self) -> int:
         """The first iteration that may be recorded, so that the last of the run is recorded too."""
         last = self.clock.num_steps - 1
-        wanted = self.thinning - 1 if self.records_all else self.average_from + self.thinning - 1
+        wanted = 0 if self.records_all else self.average_from
         return last - (last - min(wanted, last)) // self.thinning * self.thinning
 
 

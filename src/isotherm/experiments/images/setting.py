@@ -83,7 +83,7 @@ QUICK_SETTINGS: dict[str, Any] = {
     "batch_size": 100,
     "scale": 0.008,
     "num_held_out": 100,
-    "num_train": 600,
+    "num_train": 400,
     "weight_decay": 1.0,
     "compute_dtype": None,
     "is_quick": True,

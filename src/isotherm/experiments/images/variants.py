@@ -44,7 +44,7 @@ class LateControlVariate(ControlVariate):
         if self.start % self.refresh_every:
             refuse("start", f"a multiple of `refresh_every`, {self.refresh_every}", self.start, "Round it.")
 
-    def init(self, potential: Potential, position: Any, model_state: Any) -> LateAnchor:
+    def init(self, potential: Potential, position: Any, model_state: Any) -> Any:
         return LateAnchor(super().init(potential, position, model_state), jnp.zeros((), jnp.int32))
 
     def evaluate(self, potential: Potential, state: LateAnchor, *seen: Any) -> Any:  # pyright: ignore
