@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import isotherm as iso
+from isotherm.experiments.images import problem
 from isotherm.experiments.images.averages import (
     Averages,
     average,
@@ -19,6 +20,7 @@ from isotherm.experiments.images.judging import curves, entropy_curves, judge
 from isotherm.experiments.images.problem import ImageData, load_images, potential_of
 from isotherm.experiments.images.setting import QUICK_SETTINGS, Setting
 from isotherm.predictive import predict
+from tests.experiments.tiny_network import TinyNetwork
 
 CLASSES, TEST, HELD_OUT, OUTSIDE = 10, 200, 60, 30
 RNG = np.random.default_rng(0)
@@ -108,7 +110,9 @@ def ensemble():
     setting = Setting(methods=(), **{**QUICK_SETTINGS, "num_train": 100, "num_held_out": 30, "num_outside": 40})
     data = load_images(setting)
     data = data._replace(test=(data.test[0][:50], data.test[1][:50]))
-    potential = potential_of(setting, data)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(problem.NETWORKS, "resnet8", TinyNetwork)
+        potential = potential_of(setting, data)
     run = iso.sample(
         potential,
         iso.msgd(1e-3),

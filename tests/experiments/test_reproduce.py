@@ -9,6 +9,8 @@ import pytest
 
 from isotherm.cli.main import main
 from isotherm.experiments import EXPERIMENTS
+from isotherm.experiments.images import problem
+from tests.experiments.tiny_network import TinyNetwork
 
 TINY = {"batch_size": 100, "filters": (2, 2), "hidden": 4, "num_kept": 3, "grid": 2, "num_tuning": 1}
 IMAGES = {"num_train": 200, "num_held_out": 40, "num_outside": 50, "scale": 0.008}
@@ -96,6 +98,8 @@ def test_every_experiment_is_tried():
 
 @pytest.mark.parametrize("name", sorted(SMALL))
 def test_small_versions(name, tmp_path, monkeypatch, capsys):
+    for network in ("resnet8", "frn-resnet8"):
+        monkeypatch.setitem(problem.NETWORKS, network, TinyNetwork)
     sizes, figures = SMALL[name]
     module = importlib.import_module(f"isotherm.experiments.{EXPERIMENTS[name]}")
     monkeypatch.setattr(module, "QUICK", dataclasses.replace(module.QUICK, **sizes))

@@ -24,7 +24,7 @@ ARMS = {
     "DEO*-mSGD x P10": Arm(ladders.deo_msgd),
 }
 FULL = Setting(methods=tuple(ARMS))
-QUICK = Setting(methods=("mSGD x P3", "DEO*-mSGD x P3"), **QUICK_SETTINGS)
+QUICK = Setting(methods=("DEO*-mSGD x P3",), **QUICK_SETTINGS)
 ARMS |= {
     "mSGD x P3": Arm(ladders.msgd, {"chains": 3}),
     "DEO*-mSGD x P3": Arm(ladders.deo_msgd, {"chains": 3, "window": 4, "buffer": 0.01, "target": 0.2}),

@@ -39,6 +39,7 @@ def resume(
     progress: bool | None = None,
     throw: bool = False,
     callback: Callable[[Status], Any] | None = None,
+    measure_bias: bool = True,
 ) -> Run:
     """Continue the run in `folder` to its end, or to `num_steps` if that is further.
 
@@ -56,6 +57,7 @@ def resume(
         progress: as in `sample`.
         throw: as in `sample`.
         callback: as in `sample`.
+        measure_bias: as in `sample`.
     """
     folder = pathlib.Path(folder)
     read_configuration(folder)
@@ -63,7 +65,7 @@ def resume(
         remedy = "Code is never stored: pass both again. A run of the command line goes on with `isotherm resume`."
         refuse("potential", "given, and `sampler` too", "None", remedy)
     with locked(folder, "folder"):
-        host = Host(folder, checkpoint_every, progress, throw, callback)
+        host = Host(folder, checkpoint_every, progress, throw, callback, measure_bias)
         return _go_on(as_potential(potential), sampler, num_steps, init, collect, host)
 
 

@@ -48,7 +48,12 @@ def run_stage(
     if until is not None and time.monotonic() > until:
         return None
     deadline, began = Deadline(until), time.perf_counter()
-    options: dict[str, Any] = {"checkpoint_every": _CHECKPOINT_SECONDS, "progress": False, "callback": deadline}
+    options: dict[str, Any] = {
+        "checkpoint_every": _CHECKPOINT_SECONDS,
+        "progress": False,
+        "callback": deadline,
+        "measure_bias": False,
+    }
     try:
         if (folder / "run.json").exists():
             run = iso.resume(folder, potential, plan.sampler, **options)
