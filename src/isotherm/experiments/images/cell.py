@@ -72,7 +72,7 @@ class Cell:
     def name(self) -> str:
         """Of its folder."""
         words = re.sub(r"[^A-Za-z0-9.*]+", "-", self.label).strip("-").replace("*", "star")
-        return f"{words}-seed{self.seed}-{digest(self.label, self.setting.of_result(), self.knobs)}"
+        return f"{words}-seed{self.seed}-{digest(self.label, self.setting.of_result(), self.arm.knobs, self.knobs)}"
 
     def frame(self, num_data: int) -> Frame:
         """What its schedules depend on."""
