@@ -63,12 +63,12 @@ def average(potential: NetworkPotential, data: ImageData, blocks: Iterable[Netwo
     pieces = _in_pieces(np.concatenate([data.test[0], data.held_out[0], data.outside]))
     labels = jnp.asarray(np.concatenate([data.test[1], data.held_out[1]]))
     ends = sizes[0], sizes[0] + sizes[1], sum(sizes)
-    add = jax.jit(lambda sums, networks: _add(potential, pieces, labels, ends, sums, networks))
+    add = jax.jit(lambda images, sums, networks: _add(potential, images, ends, sums, networks), donate_argnums=1)
     shape = (ends[2], data.num_classes)
     sums: Any = (jnp.zeros(shape), jnp.zeros(shape), jnp.zeros((sizes[2], data.num_classes)), jnp.zeros(()))
     scores, weights = [], []
     for block in blocks:
-        sums, found = add(sums, block)
+        sums, found = add((pieces, labels), sums, block)
         is_counted = block.weights > 0
         scores.append(np.asarray(found)[is_counted])
         weights.append(block.weights[is_counted])
@@ -153,9 +153,10 @@ def _in_pieces(images: np.ndarray) -> Array:
 
 
 def _add(
-    potential: NetworkPotential, pieces: Array, labels: Array, ends: tuple[int, int, int], sums: Any, networks: Networks
+    potential: NetworkPotential, images: tuple[Array, Array], ends: tuple[int, int, int], sums: Any, networks: Networks
 ) -> tuple[Any, Array]:
     """Sums after each network of a block, and the scores (B, set, kind, score) on test and held-out images."""
+    pieces, labels = images
 
     def scores(log_probabilities: Array) -> Array:
         right = jnp.argmax(log_probabilities, axis=-1) == labels
