@@ -132,6 +132,12 @@ def test_energies_follow_the_number_of_images():
     assert plan.sampler.coupling.zeta / plan.sampler.coupling.bins.width == pytest.approx(3e6 / 200)
 
 
+def test_the_last_network_is_averaged_however_short_the_run():
+    plan = module_of("cifar-icsghmc").ARMS["M-SGD x P4"].plan(Frame(16, 1, 0.002, "cifar100"))
+    assert plan.clock.num_steps == 1
+    assert plan.first_averaged == plan.first_record == 0
+
+
 def test_delayed_and_stepwise():
     iterations = np.arange(8)
     assert values_at(Delayed(Annealed(8.0, 2.0), 5), iterations).tolist() == [8, 8, 8, 8, 8, 8, 4, 2]

@@ -163,7 +163,7 @@ def _averaged(plan: Plan, potential: Any, data: ImageData, run: Run, start: Run 
         cycles = np.arange(len(networks.weights)) // plan.swag.num_drawn + 1
         epochs = cycles * plan.swag.cycle_length // clock.steps_per_epoch
         return average(potential, data, in_blocks(networks, min(_SWAG_BLOCK, len(networks.weights)))), epochs
-    weights = weights_from(run, plan.average_from)
+    weights = weights_from(run, plan.first_averaged)
     epochs = np.broadcast_to((run.iterations + 1) / clock.steps_per_epoch, weights.shape).T[weights.T > 0]
     blocks = networks_of_run(run, weights)
     if start is not None:

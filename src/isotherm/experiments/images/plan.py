@@ -124,11 +124,16 @@ class Plan:
         return self.sampler.choose_num_chains(self.num_chains)
 
     @property
+    def first_averaged(self) -> int:
+        """The iteration from which networks are averaged; however short the run, its last one is."""
+        return min(self.average_from, self.clock.num_steps - 1)
+
+    @property
     def first_record(self) -> int:
         """The first iteration that may be recorded, so that the last of the run is recorded too."""
         last = self.clock.num_steps - 1
-        wanted = 0 if self.records_all else self.average_from
-        return last - (last - min(wanted, last)) // self.thinning * self.thinning
+        wanted = 0 if self.records_all else self.first_averaged
+        return last - (last - wanted) // self.thinning * self.thinning
 
 
 @dataclasses.dataclass(frozen=True)
