@@ -76,6 +76,7 @@ def main(num_steps: int = 4_000, out: pathlib.Path | None = None) -> list[Row]:
             num_chains=4,
             burn_in=num_steps // 2,
             thinning=max(num_steps // 100, 1),
+            num_ladders=1,
             init=potential.init,
         )
         inside, outside = predict(run, potential, inputs[test]), predict(run, potential, inputs[unknown])

@@ -11,6 +11,7 @@ import isotherm as iso
 from isotherm.exchange import Exchange
 from isotherm.kernels import SGLD
 from isotherm.samplers import METHODS
+from isotherm.sampling.choose import NUM_LADDERS
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "sgd": {},
@@ -67,8 +68,7 @@ def test_the_table_has_every_method():
 def test_shapes_and_energies_of_a_nested_position(sampler):
     num_chains = sampler.coupling.needs.num_chains or 2
     run = iso.sample(energy, sampler, num_steps=20, num_chains=num_chains, num_runs=3, init=nested)
-    recorded = 1 if isinstance(sampler.coupling, Exchange) else num_chains
-    chains = recorded
+    chains = NUM_LADDERS if isinstance(sampler.coupling, Exchange) else num_chains
     count = run.num_draws
     assert run.draws["a"].shape == (3, chains, count, 2, 3)
     assert run.draws["b"][0].shape == (3, chains, count)

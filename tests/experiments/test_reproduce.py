@@ -9,8 +9,11 @@ import pytest
 
 from isotherm.cli.main import main
 from isotherm.experiments import EXPERIMENTS
+from isotherm.experiments.images import problem
+from tests.experiments.tiny_network import TinyNetwork
 
 TINY = {"batch_size": 100, "filters": (2, 2), "hidden": 4, "num_kept": 3, "grid": 2, "num_tuning": 1}
+IMAGES = {"num_train": 200, "num_held_out": 40, "num_outside": 50, "scale": 0.008}
 # Sizes that run in seconds, and the figures that must be there.
 SMALL = {
     "mixture-resgld": ({"num_steps": 400, "methods": ("F = 1",)}, {"mixtures"}),
@@ -79,6 +82,13 @@ SMALL = {
         },
         {"exploration", "paths"},
     ),
+    "cifar-resghmc": ({**IMAGES, "methods": ("reSGHMC",)}, {"averages", "corrections"}),
+    "cifar-vr": ({**IMAGES, "methods": ("VR-reSGHMC",)}, {"averages", "variances"}),
+    "ood-svhn": ({**IMAGES, "methods": ("cycSGHMC",)}, {"entropies"}),
+    "cifar-deo": ({**IMAGES, "methods": ("DEO*-mSGD x P3",)}, {"averages", "ladder"}),
+    "cifar-csghmc": ({**IMAGES, "methods": ("saCSGHMC",)}, {"averages"}),
+    "cifar-icsghmc": ({**IMAGES, "methods": ("ICSGHMC x P2",)}, {"averages", "entropies"}),
+    "cifar-hmc-reference": ({**IMAGES, "methods": ("reSGHMC x P2",)}, {"averages"}),
 }
 
 
@@ -88,6 +98,8 @@ def test_every_experiment_is_tried():
 
 @pytest.mark.parametrize("name", sorted(SMALL))
 def test_small_versions(name, tmp_path, monkeypatch, capsys):
+    for network in ("resnet8", "frn-resnet8"):
+        monkeypatch.setitem(problem.NETWORKS, network, TinyNetwork)
     sizes, figures = SMALL[name]
     module = importlib.import_module(f"isotherm.experiments.{EXPERIMENTS[name]}")
     monkeypatch.setattr(module, "QUICK", dataclasses.replace(module.QUICK, **sizes))
@@ -107,6 +119,7 @@ def test_small_versions(name, tmp_path, monkeypatch, capsys):
         (["reproduce", "nothing"], "`name` must be one of"),
         (["reproduce", "round-trips", "--seeds", "0"], "`seeds` must be an integer of at least 1"),
         (["reproduce", "round-trips", "--data-dir", "x"], "`data_dir` must be left out for round-trips"),
+        (["reproduce", "round-trips", "--scale", "0.1"], "`scale` must be left out for round-trips"),
     ],
 )
 def test_wrong_input_is_refused(command, message, capsys):

@@ -66,7 +66,14 @@ def test_windows_double_the_round_trips_and_find_the_modes():
     found = {}
     for window in (1, 8):
         sampler = iso.deo_sgd((0.003, 0.6), buffer=4.0, window=window)
-        run = iso.sample(potential, sampler, num_steps=20_001, num_runs=4, burn_in=100, thinning=10, init=target.init)
+        settings: dict[str, Any] = {
+            "num_steps": 20_001,
+            "num_runs": 4,
+            "num_ladders": 1,
+            "burn_in": 100,
+            "thinning": 10,
+        }
+        run = iso.sample(potential, sampler, init=target.init, **settings)
         trips = run.stats["round_trips_thesis"].sum(axis=(1, 2)).mean() / 20.001
         variation = np.mean([target.total_variation(one.mode_masses(target.modes)) for one in run.split_runs()])
         acceptance = run.stats["acceptance"].mean(axis=(0, 1))
@@ -136,7 +143,7 @@ def test_an_adaptive_coefficient_is_the_regression():
 def test_variance_reduction_lets_replicas_swap_between_basins():
     target = mixture_posterior(num_data=20_000, batch_size=500)
     starts = iso.per_chain(jnp.array([[-5.0], [25.0]]))
-    settings: dict[str, Any] = {"num_steps": 4_000, "num_runs": 4, "thinning": 10, "init": starts}
+    settings: dict[str, Any] = {"num_steps": 4_000, "num_runs": 4, "num_ladders": 1, "thinning": 10, "init": starts}
     temperatures = (10.0, 1_000.0)
     plain = iso.sample(target.potential, iso.resgld(5e-7, temperatures=temperatures, measure_every=40), **settings)
     reduced = iso.sample(target.potential, iso.vr_resgld(5e-7, temperatures=temperatures), **settings)

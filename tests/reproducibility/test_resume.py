@@ -160,3 +160,29 @@ def test_another_thread_pool_is_warned_of(folder, monkeypatch):
     monkeypatch.setenv("NPROC", "17")
     with pytest.warns(UserWarning, match="goes on with 17.*NPROC"):
         iso.resume(folder, energy, SAMPLER)
+
+
+def test_a_run_that_is_stopped_before_its_first_draw_and_again_later_ends_like_a_whole_one(tmp_path):
+    settings = {**SETTINGS, "burn_in": 300}
+    whole = iso.sample(energy, SAMPLER, **settings)
+    with pytest.raises(ValueError, match="`callback` must be such that the run goes on to its first draw"):
+        iso.sample(energy, SAMPLER, out=tmp_path / "run", block_length=50, callback=lambda _: True, **settings)
+    seen = []
+    stopped = iso.resume(
+        tmp_path / "run",
+        energy,
+        SAMPLER,
+        num_steps=2_000_000,
+        callback=lambda status: seen.append(status.iteration) or True,
+    )
+    assert stopped.num_steps == seen[-1] < 2_000_000
+    fresh = iso.sample(energy, SAMPLER, **{**settings, "num_steps": stopped.num_steps})
+    same(stopped, fresh)
+    np.testing.assert_array_equal(whole.energies[:], stopped.energies[..., : whole.num_draws])
+
+
+def test_a_run_may_go_without_its_bias(tmp_path):
+    run = iso.sample(energy, SAMPLER, out=tmp_path / "run", measure_bias=False, **SETTINGS)
+    assert run.bias is None
+    assert iso.load(tmp_path / "run").bias is None
+    assert iso.resume(tmp_path / "run", energy, SAMPLER).bias is not None

@@ -51,4 +51,4 @@ def contour_rows(num_steps: int = 500) -> list[Measurement]:
 
 
 def _energies(potential: Potential, sampler: Sampler, settings: dict[str, Any]) -> Any:
-    return sample(potential, sampler, **settings).energies
+    return sample(potential, sampler, num_ladders=1, **settings).energies

@@ -33,7 +33,7 @@ def exchange_rows(thinning: int, num_sweeps: int = 500_000) -> list[Measurement]
 
     def ours():
         settings = {"num_steps": num_sweeps, "thinning": thinning, "progress": False}
-        return sample(potential, sampler, init=jnp.zeros(2), **settings).draws
+        return sample(potential, sampler, num_ladders=1, init=jnp.zeros(2), **settings).draws
 
     kept = "every draw kept" if thinning == 1 else f"thinned by {thinning}"
     work = f"Exchange, {_NUM_REPLICAS} replicas, 25 modes, {kept}, sweeps/s"

@@ -23,9 +23,11 @@ class Reproduce:
     """Folder for result.json and figures; by default reproduced/NAME."""
     seed: int = 0
     """Seed of all randomness."""
+    scale: float | None = None
+    """Fraction of the thesis' epochs, for experiments with images; all schedules shrink with it."""
 
     def run(self, console: Console) -> None:
         """Run it."""
         from isotherm.experiments.reproduce import reproduce
 
-        reproduce(self.name, self.out, self.quick, self.seeds, self.data_dir, self.seed, console)
+        reproduce(self.name, self.out, self.quick, self.seeds, self.data_dir, self.seed, self.scale, console)

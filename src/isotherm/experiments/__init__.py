@@ -21,4 +21,11 @@ EXPERIMENTS: dict[str, str] = {
     "mushroom": "mushroom",
     "mnist-icsgld": "mnist_icsgld",
     "mnist-awsgld": "mnist_awsgld",
+    "cifar-resghmc": "cifar_resghmc",
+    "cifar-vr": "cifar_vr",
+    "ood-svhn": "ood_svhn",
+    "cifar-deo": "cifar_deo",
+    "cifar-csghmc": "cifar_csghmc",
+    "cifar-icsghmc": "cifar_icsghmc",
+    "cifar-hmc-reference": "cifar_hmc_reference",
 }

@@ -91,6 +91,7 @@ def _sweep(target: Target, samplers: dict[Any, Sampler], config: Config, seed: i
         samplers,
         num_steps=config.num_steps,
         num_runs=config.num_runs,
+        num_ladders=1,
         thinning=config.thinning,
         seed=seed,
         init=target.init,

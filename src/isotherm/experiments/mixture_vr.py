@@ -107,6 +107,7 @@ def _sweep(target: Target, samplers: dict[Any, Sampler], config: Config, seed: i
         samplers,
         num_steps=config.num_steps,
         num_runs=config.num_runs,
+        num_ladders=1,
         thinning=10,
         seed=seed,
         init=init,

@@ -61,7 +61,7 @@ def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
     """The studies of S and W, and the comparison with independent and cyclical chains at equal budgets."""
     target = modes25()
     potential = with_noise(target.potential, energy_scale=config.noise, gradient_scale=config.noise)
-    studied = {"num_runs": config.num_runs, "seed": seed, "init": target.init}
+    studied = {"num_runs": config.num_runs, "num_ladders": 1, "seed": seed, "init": target.init}
     studied |= {"num_steps": config.num_steps, "burn_in": config.burn_in, "thinning": config.thinning}
     log("target rates")
     by_target = sweep(potential, {rate: _deo(config, config.window, rate) for rate in config.targets}, **studied)

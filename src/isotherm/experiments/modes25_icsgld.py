@@ -137,7 +137,7 @@ def _samplers(config: Config, target: Target) -> dict[str, tuple[Sampler, dict[s
 def _sample(target: Target, sampler: Sampler, config: Config, seed: int, **options: Any) -> Run:
     potential = with_noise(target.potential, energy_scale=config.noise, gradient_scale=config.noise)
     settings = {"num_steps": config.num_steps, "burn_in": config.burn_in, "thinning": config.thinning}
-    return sample(potential, sampler, seed=seed, **{"num_runs": config.num_runs, **settings, **options})
+    return sample(potential, sampler, num_ladders=1, seed=seed, **{"num_runs": config.num_runs, **settings, **options})
 
 
 def _truth(target: Target, number: int) -> np.ndarray:

@@ -94,7 +94,8 @@ def _samplers(config: Config, target: Target) -> dict[str, tuple[Sampler, dict[s
 def _sample(target: Target, sampler: Sampler, config: Config, seed: int, **options: Any) -> Run:
     potential = with_noise(target.potential, energy_scale=config.noise, gradient_scale=config.noise)
     settings = {"num_steps": config.num_steps, "burn_in": config.burn_in, "thinning": config.thinning, **options}
-    return sample(potential, sampler, num_runs=config.num_runs, seed=seed, init=jnp.array([2.0, 2.0]), **settings)
+    start = jnp.array([2.0, 2.0])
+    return sample(potential, sampler, num_runs=config.num_runs, num_ladders=1, seed=seed, init=start, **settings)
 
 
 def _rows(name: str, run: Run, target: Target) -> list[Row]:

@@ -29,6 +29,7 @@ def reproduce(
     num_runs: int | None = None,
     data_dir: pathlib.Path | None = None,
     seed: int = 0,
+    scale: float | None = None,
     console: Console | None = None,
 ) -> list[Row]:
     """Run an experiment of the thesis; print its numbers beside ours; write them and the figures to `out`.
@@ -40,6 +41,7 @@ def reproduce(
         num_runs: independent repeats; None is the experiment's own number.
         data_dir: where data sets lie, for experiments that need them.
         seed: of all randomness.
+        scale: the fraction of the thesis' epochs, for experiments with images; None is the experiment's own.
         console: where to print.
     """
     check_choice("name", name, tuple(EXPERIMENTS))
@@ -51,17 +53,26 @@ def reproduce(
         if not hasattr(config, "data_dir"):
             refuse("data_dir", f"left out for {name}", str(data_dir), "This experiment needs no data.")
         config = dataclasses.replace(config, data_dir=str(data_dir))
+    if scale is not None:
+        if not hasattr(config, "scale"):
+            refuse(
+                "scale", f"left out for {name}", scale, "This experiment has one length; --quick is a small version."
+            )
+        config = dataclasses.replace(config, scale=scale)
     console = console or Console()
     out = out or pathlib.Path("reproduced") / name
     out.mkdir(parents=True, exist_ok=True)
+    if hasattr(config, "cells") and config.cells is None:
+        # Long runs that are stopped go on when the same command is given again.
+        config = dataclasses.replace(config, cells=str(out / "cells"))
     began = time.perf_counter()
     outcome: Outcome = experiment.run(config, seed, lambda text: console.print(f"{text} ...", highlight=False))
     seconds = time.perf_counter() - began
     console.print(table_of(experiment.TITLE, outcome.rows))
     for figure_name, figure in outcome.figures.items():
         figure.savefig(out / f"{figure_name}.png", dpi=110)
-    scale = "quick" if is_quick else "full"
-    write_result(out / "result.json", name, scale, outcome.rows, dataclasses.asdict(config), seed, seconds)
+    version = "quick" if is_quick else "full"
+    write_result(out / "result.json", name, version, outcome.rows, dataclasses.asdict(config), seed, seconds)
     wrote = ", ".join(["result.json", *(f"{figure}.png" for figure in outcome.figures)])
     console.print(f"{seconds:.1f} s. Wrote {wrote} to {out}.", highlight=False)
     return outcome.rows

@@ -1,10 +1,23 @@
 """Networks of the thesis' experiments, as modules of Flax nnx."""
 
+from isotherm.models.filter_response import FilterResponseNorm, FilterResponseResNet, frn_resnet
 from isotherm.models.perceptron import CNN, MLP
 from isotherm.models.residual import ResNet, bottleneck_resnet, resnet
 from isotherm.models.wide import WideResNet, wide_resnet
 
-__all__ = ["CNN", "MLP", "ResNet", "WideResNet", "bottleneck_resnet", "num_parameters", "resnet", "wide_resnet"]
+__all__ = [
+    "CNN",
+    "MLP",
+    "FilterResponseNorm",
+    "FilterResponseResNet",
+    "ResNet",
+    "WideResNet",
+    "bottleneck_resnet",
+    "frn_resnet",
+    "num_parameters",
+    "resnet",
+    "wide_resnet",
+]
 
 
 def num_parameters(module) -> int:

@@ -19,12 +19,12 @@ def settings_of(sampler: Sampler, init: Any, *, num_chains: int | None, **given:
     if isinstance(init, PerChain) and num_chains is None:
         num_chains = init.number
     settings = Settings(num_chains=sampler.choose_num_chains(num_chains), **given)
-    if settings.num_ladders is not None and sampler.coupling.needs.num_chains is None:
-        remedy = "Give `num_chains`, or `num_runs` for repeats."
-        refuse("num_ladders", "left out for a sampler without a ladder", settings.num_ladders, remedy)
-    if settings.num_ladders is None and _has_ladder(sampler, settings):
-        settings = dataclasses.replace(settings, num_ladders=NUM_LADDERS)
-    return settings
+    if not _has_ladder(sampler, settings):
+        if settings.num_ladders not in (None, 1):
+            remedy = "Give `num_chains`, or `num_runs` for repeats."
+            refuse("num_ladders", "left out for a sampler without a ladder", settings.num_ladders, remedy)
+        return dataclasses.replace(settings, num_ladders=None)
+    return dataclasses.replace(settings, num_ladders=settings.num_ladders or NUM_LADDERS)
 
 
 def ladders_of(sampler: Sampler, settings: Settings) -> int | None:

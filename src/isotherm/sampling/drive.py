@@ -34,6 +34,7 @@ class Host:
     progress: bool | None = None
     throw: bool = False
     callback: Callable[[Status], Any] | None = None
+    measure_bias: bool = True
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,14 +89,19 @@ def drive(prepared: PreparedRun, host: Host, reached: Reached, prepare_seconds: 
     sink.flush()
     spent = {"seconds": time.perf_counter() - began, "compile_seconds": prepare_seconds}
     diverged_at = prepared.layout.state(carry.milestones.diverged_at)
-    if num_done == 0 or np.all((diverged_at >= 0) & (diverged_at <= times[0])):
-        refuse_run_without_draws(diverged_at)
+    is_without_draws = num_done == 0 or bool(np.all((diverged_at >= 0) & (diverged_at <= times[0])))
     if checkpoints is not None:
-        checkpoints.save(iteration, carry, num_done)
+        # A run that was stopped ahead of its first draw can go on; one that diverged there cannot.
+        if not (is_without_draws and np.all(diverged_at >= 0)):
+            checkpoints.save(iteration, carry, num_done)
         checkpoints.close()
+    if is_without_draws:
+        refuse_run_without_draws(diverged_at)
     told = program.statistics(carry)
     stats = prepared.layout.state({name: value for name, value in told.items() if jax.tree.leaves(value)})
     checkups = checkups_of(prepared, carry)
+    if not host.measure_bias:
+        checkups = [None] * len(checkups)
     totals = {"num_steps": iteration, "checkup": checkups[0], **spent}
     run = Run.assemble(sink.read(), times, stats, prepared.configs[0], environment(), **totals)
     if host.folder is not None:

@@ -23,6 +23,7 @@ from isotherm.sampling.drive import Host, Reached, drive
 from isotherm.sampling.ladder_search import with_ladder
 from isotherm.sampling.layout import Layout
 from isotherm.sampling.lock import locked
+from isotherm.sampling.progress import Status
 from isotherm.sampling.sample import ready
 from isotherm.sampling.sampler import Sampler, as_potential
 from isotherm.sampling.settings import Settings, thread_pool_size
@@ -39,6 +40,8 @@ def resume(
     checkpoint_every: float = 60.0,
     progress: bool | None = None,
     throw: bool = False,
+    callback: Callable[[Status], Any] | None = None,
+    measure_bias: bool = True,
 ) -> Run:
     """Continue the run in `folder` to its end, or to `num_steps` if that is further.
 
@@ -55,6 +58,8 @@ def resume(
         checkpoint_every: as in `sample`.
         progress: as in `sample`.
         throw: as in `sample`.
+        callback: as in `sample`.
+        measure_bias: as in `sample`.
     """
     folder = pathlib.Path(folder)
     read_configuration(folder)
@@ -62,7 +67,7 @@ def resume(
         remedy = "Code is never stored: pass both again. A run of the command line goes on with `isotherm resume`."
         refuse("potential", "given, and `sampler` too", "None", remedy)
     with locked(folder, "folder"):
-        host = Host(folder, checkpoint_every, progress, throw)
+        host = Host(folder, checkpoint_every, progress, throw, callback, measure_bias)
         return _go_on(as_potential(potential), sampler, num_steps, init, collect, host)
 
 

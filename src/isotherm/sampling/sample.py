@@ -50,6 +50,7 @@ def sample(
     progress: bool | None = None,
     throw: bool = False,
     callback: Callable[[Status], Any] | None = None,
+    measure_bias: bool = True,
     source: dict[str, Any] | None = None,
 ) -> Run:
     """Run a sampler on a potential.
@@ -82,6 +83,7 @@ def sample(
         progress: whether to show a progress bar; None shows it on a terminal.
         throw: whether a diverged chain raises `DivergenceError`; otherwise it warns, and its draws have weight zero.
         callback: called with a `Status` about twice a second; the run ends early where it returns True.
+        measure_bias: whether `Run.bias` is known, which costs a few gradients and, with a folder, their compilation at the end.
         source: where the potential came from, kept with the run for the command line.
 
     Returns:
@@ -121,7 +123,7 @@ def sample(
         prepared = ready(potential, sampler, settings, position, collect, source)
         if folder is not None:
             _write_start(prepared, folder)
-        host = Host(folder, checkpoint_every, progress, throw, callback)
+        host = Host(folder, checkpoint_every, progress, throw, callback, measure_bias)
         return drive(prepared, host, Reached(), time.perf_counter() - began)[0]
 
 

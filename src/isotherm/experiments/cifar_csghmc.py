@@ -1,0 +1,32 @@
+"""Image classification by CSGHMC beside M-SGD and SGHMC, fixed and annealed (Deng 2021, section 4.1.3)."""
+
+from collections.abc import Callable
+
+from isotherm.experiments.images import contours
+from isotherm.experiments.images.pictures import draw_averages
+from isotherm.experiments.images.plan import Arm
+from isotherm.experiments.images.setting import QUICK_SETTINGS, Setting
+from isotherm.experiments.images.study import rows_of, run_cells
+from isotherm.experiments.images.thesis_values import CONTOUR
+from isotherm.experiments.reproduce import Outcome
+
+TITLE = "Images by CSGHMC: best networks and averages"
+_SA = {"is_annealed": True}
+
+ARMS = {
+    "M-SGD": Arm(contours.msgd),
+    "SGHMC": Arm(contours.sghmc),
+    "CSGHMC": Arm(contours.csghmc),
+    "saM-SGD": Arm(contours.msgd, _SA),
+    "saSGHMC": Arm(contours.sghmc, _SA),
+    "saCSGHMC": Arm(contours.csghmc, _SA),
+}
+FULL = Setting(methods=tuple(ARMS), batch_size=1000)
+QUICK = Setting(methods=("saSGHMC", "saCSGHMC"), **QUICK_SETTINGS)
+
+
+def run(config: Setting, seed: int, log: Callable[[str], None]) -> Outcome:
+    """Best single networks and averages, and the multipliers."""
+    records = run_cells("cifar-csghmc", ARMS, config, seed, log)
+    baseline = "SGHMC" if "SGHMC" in records else "saSGHMC"
+    return Outcome(rows_of(records, config, CONTOUR, baseline), {"averages": draw_averages(records)})

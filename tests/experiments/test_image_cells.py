@@ -1,0 +1,114 @@
+"""Cells of the image experiments: stopped ones end like undisturbed ones, and finished ones are not run again."""
+
+import dataclasses
+import functools
+import json
+import pathlib
+import subprocess
+import sys
+import time
+
+import pytest
+
+import isotherm as iso
+from isotherm.experiments import cifar_deo, cifar_icsghmc, cifar_resghmc
+from isotherm.experiments.images import problem, stages
+from isotherm.experiments.images.cell import Cell, run_cell
+from isotherm.experiments.images.setting import QUICK_SETTINGS, Setting
+from tests.experiments.tiny_network import TinyNetwork
+
+TINY = Setting(
+    methods=(), **{**QUICK_SETTINGS, "num_train": 200, "num_held_out": 40, "num_outside": 50, "scale": 0.012}
+)
+
+
+@pytest.fixture(autouse=True)
+def tiny_network(monkeypatch):
+    monkeypatch.setitem(problem.NETWORKS, "resnet8", TinyNetwork)
+
+
+class Clock:
+    """Time that passes by one second a look."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def monotonic(self):
+        self.now += 1.0
+        return self.now
+
+    def perf_counter(self):
+        return time.perf_counter()
+
+
+def without_times(record):
+    return json.dumps({name: value for name, value in record.items() if name not in ("cost", "environment")})
+
+
+@pytest.mark.parametrize(
+    ("module", "label"),
+    [(cifar_resghmc, "reSGHMC"), (cifar_icsghmc, "ICSGHMC x P2"), (cifar_deo, "DEO*-mSGD x P3")],
+    ids=["exchange", "contour", "ladder"],
+)
+def test_a_cell_that_was_stopped_ends_like_one_that_was_not(module, label, tmp_path, monkeypatch):
+    cell = Cell("some", label, module.ARMS[label], TINY, 3)
+    undisturbed = run_cell(cell, tmp_path / "whole")
+    assert undisturbed["is_finished"]
+    with monkeypatch.context() as patch:
+        # The time is up after the first block, of two iterations; the contour has no draw by then.
+        patch.setattr(iso, "sample", functools.partial(iso.sample, block_length=2))
+        clock = Clock()
+        patch.setattr(stages, "time", clock)
+        patch.setattr("isotherm.experiments.images.cell.time", clock)
+        hasty = dataclasses.replace(cell, setting=dataclasses.replace(TINY, seconds=2.0))
+        assert hasty.name == cell.name
+        assert not run_cell(hasty, tmp_path / "pieces")["is_finished"]
+    record = run_cell(cell, tmp_path / "pieces")
+    assert record["is_finished"]
+    assert without_times(record) == without_times(undisturbed)
+    assert not (tmp_path / "pieces" / cell.name / "run").exists()
+
+
+def test_a_finished_cell_is_not_run_again(tmp_path):
+    cell = Cell("some", "M-SGD", cifar_resghmc.ARMS["M-SGD"], TINY, 0)
+    (tmp_path / cell.name).mkdir()
+    (tmp_path / cell.name / "cell.json").write_text('{"is_finished": true, "scores": {}}')
+    assert run_cell(cell, tmp_path) == {"is_finished": True, "scores": {}}
+
+
+def test_cells_of_other_settings_have_other_folders():
+    cell = Cell("some", "M-SGD", cifar_resghmc.ARMS["M-SGD"], TINY, 0)
+    changes = [
+        {"seed": 1},
+        {"knobs": {"learning_rate": 0.2}},
+        {"setting": dataclasses.replace(TINY, scale=0.5)},
+        {"setting": dataclasses.replace(TINY, num_held_out=10)},
+    ]
+    names = {cell.name, *(dataclasses.replace(cell, **change).name for change in changes)}
+    assert len(names) == 5
+    assert dataclasses.replace(cell, setting=dataclasses.replace(TINY, seconds=5.0, cells="x")).name == cell.name
+
+
+BLOCKED = """
+import sys
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("tyro", "arviz", "arviz_base", "arviz_stats", "sklearn"):
+            raise ImportError(name)
+sys.meta_path.insert(0, Blocked())
+import importlib
+from isotherm.experiments import EXPERIMENTS
+from isotherm.experiments.images import cell
+for name in ("cifar-resghmc", "cifar-vr", "ood-svhn", "cifar-deo", "cifar-csghmc", "cifar-icsghmc", "cifar-hmc-reference"):
+    importlib.import_module(f"isotherm.experiments.{EXPERIMENTS[name]}")
+"""
+
+
+def test_cells_need_neither_command_line_nor_small_data():
+    subprocess.run([sys.executable, "-c", BLOCKED], check=True, cwd=pathlib.Path(__file__).parents[2])
+
+
+def test_an_unknown_number_is_refused(tmp_path):
+    cell = Cell("some", "M-SGD", cifar_resghmc.ARMS["M-SGD"], TINY, 0, {"zeta": 1.0})
+    with pytest.raises(ValueError, match="`set` must be one of learning_rate"):
+        run_cell(cell, tmp_path)
