@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -95,6 +96,23 @@ def test_bins_below_all_energies_do_no_harm():
     # Either way weights undo what was done.
     for run in runs.values():
         assert abs(float(run.expectation(lambda x: jnp.mean(x**2))) - 1) < 0.06
+
+
+def test_theta_moves_where_the_bin_below_is_empty():
+    """Most energies are in the lowest bin that can be reached; if Psi there were that of the empty one below, it would hardly move."""
+    sampler = iso.icsgld(0.05, partition=Partition(-10.0, 2.0, 12), gain=0.02)
+    settings: dict[str, Any] = {"num_steps": 20_000, "num_chains": 8, "thinning": 100}
+    run = iso.sample(NORMAL, sampler, init=jnp.zeros(2), **settings)
+    # Energies are exponential: 1 - exp(-2) of them are in the bin from 0 to 2.
+    assert abs(float(run.stats["theta"][0, 6]) - (1 - np.exp(-2))) < 0.1
+
+
+def test_weights_of_a_theta_that_has_not_settled_are_named():
+    settings: dict[str, Any] = {"num_steps": 4_000, "num_chains": 8, "init": lambda key: jax.random.normal(key, (4,))}
+    early = iso.sample(NORMAL, iso.icsgld(0.02, partition=(0.0, 12.0, 40), gain=1e-3), **settings)
+    assert "it had not settled" in str(early.summary())
+    late = iso.sample(NORMAL, iso.icsgld(0.02), **{**settings, "num_steps": 40_000, "burn_in": 8_000})
+    assert "settled" not in str(late.summary())
 
 
 def test_a_pilot_waits_until_energies_no_longer_fall():

@@ -12,6 +12,7 @@ from jax import Array
 from isotherm.contour.draw_weights import log_weights_of_draws
 from isotherm.contour.fields import Field, Psi, Pulled
 from isotherm.contour.integral import init_sums, update_sums
+from isotherm.contour.learning import learn
 from isotherm.contour.multiplier import Multiplier
 from isotherm.contour.partition import NUM_BELOW, Partition, PilotPartition
 from isotherm.contour.report import statistics_of
@@ -32,7 +33,7 @@ from isotherm.foundation.errors import check_choice, check_integer, check_real, 
 from isotherm.foundation.gains import PolynomialGain
 from isotherm.foundation.parts import Static
 from isotherm.foundation.periodic import Periodic
-from isotherm.foundation.schedules import Schedule, as_schedule, check_schedule
+from isotherm.foundation.schedules import Schedule, check_schedule
 from isotherm.kernels.kernel import Move
 
 # It falls as 1 / k and remembers all of the run: theta that follows a chain from mode to mode would bias its weights.
@@ -43,7 +44,6 @@ DEFAULT_BOUNDS = (0.0, 2.0)
 _BINS_TO_TRACK = 64
 # Iterations between two measurements of the noise of energies, and the energies of each: under 1 % of the work.
 _MEASURE_EVERY, _NUM_MEASURED = 1_000, 8
-_FURTHEST = 1 - 1e-6
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -116,6 +116,8 @@ class Contour(Coupling):
             refuse("bounds", rule, repr(self.bounds), "A multiplier of 1 is the plain sampler; or give None.")
         check_integer("warm_up", self.warm_up, 0, "Give a number of iterations.")
         check_real("offset", self.offset, "Give an energy.")
+        if self.empty_step is not None:
+            check_real("empty_step", self.empty_step, "Give a step of log theta, such as 5, or None.", above=0.0)
         object.__setattr__(self, "fold_times", fold_times(self.gain))
         if self.initial_theta is None:
             is_pilot = isinstance(self.partition, PilotPartition) and not self.field.is_cumulative
@@ -170,7 +172,7 @@ class Contour(Coupling):
     def update(self, state: ContourState, draws: Any, inputs: CouplingInputs) -> tuple[ContourState, Move]:
         group = self.groups(len(inputs.energies))
         histogram = add(state.histogram, group, state.bins, state.masses)
-        total = state.total + self._per_group(jnp.where(self.multiplier.is_known(state.bins), state.masses, 0.0))
+        total = state.total + self.per_group(jnp.where(self.multiplier.is_known(state.bins), state.masses, 0.0))
         sums = state.sums
         if sums is not None and state.logs is not None:
             after = self._after(state.logs, state.bins, histogram, group)
@@ -185,7 +187,7 @@ class Contour(Coupling):
         log_psi = self.multiplier.log_psi(bins, energies, logs, slope)
         log_scale, log_heaviest = jnp.log(histogram.scale)[group], log_mass(histogram, group, state.anchor[group])
         strength = self.field.strength(Pulled(log_scale, logs.here, log_psi, log_heaviest, self.zeta))
-        histogram, masses = self._learn(histogram, strength, inputs)
+        histogram, masses = learn(self, histogram, strength, inputs)
         is_top = bins == self.bins.num_bins - 1
         seen = (bounded != psi) & ~is_warming, bounded < 0, is_top
         everyone = jnp.ones_like(inputs.energies)
@@ -236,7 +238,7 @@ class Contour(Coupling):
         anchor, total = self.multiplier.heaviest(histogram.levels[0]), self.multiplier.known_mass(histogram.levels[0])
         return state._replace(histogram=histogram, masses=masses, anchor=anchor, total=total, sums=sums, logs=logs)
 
-    def _per_group(self, values: Array) -> Array:
+    def per_group(self, values: Array) -> Array:
         """Sums over the chains of a group, of shape (G,), which is (1,) or (P,)."""
         return jnp.sum(values, keepdims=True) if self.is_shared else values
 
@@ -245,18 +247,3 @@ class Contour(Coupling):
         if self.is_shared and len(bins) > 1:
             return log_theta_around(histogram, group, bins, False)
         return before._replace(here=log_mass(histogram, group, bins))
-
-    def _learn(
-        self, histogram: ThetaHistogram, strength: Array, inputs: CouplingInputs
-    ) -> tuple[ThetaHistogram, Array]:
-        """The new scale, and what each chain adds to its bin. Chains that are not alive leave no trace."""
-        is_learning = jnp.asarray(not self.is_frozen) & (inputs.iteration >= self.warm_up)
-        gain = jnp.where(is_learning, as_schedule(self.gain)(inputs.iteration), 0.0)
-        pull = jnp.where(inputs.is_alive, strength, 0.0)
-        alive = inputs.is_alive.astype(pull.dtype)
-        number = jnp.maximum(self._per_group(alive), 1.0)
-        # Theta never moves all of the way: nothing of it would be left.
-        wanted = gain * self._per_group(pull) / number
-        share = _FURTHEST / jnp.maximum(wanted, _FURTHEST)
-        scale = histogram.scale * (1.0 - share * wanted)
-        return histogram._replace(scale=scale), share * gain * pull / (number * scale)

@@ -16,6 +16,8 @@ _MOST_SWAPS_IN_WINDOW = 0.5
 # Steps of hot rungs may forget this share of a well, and replicas may differ by this R-hat.
 _LONGEST_HOT_STEP, _MOST_STIFF, _LARGEST_R_HAT = 0.6, 0.03, 1.2
 _MOST_LOOKS, _ROUND_TRIPS = 2_000, 20
+# Weights may move by this share of their spread while draws are taken, or so many errors of that.
+_MOST_MOVED, _SURE = 0.5, 5.0
 # Of the draws, in the open first bin.
 _MOST_BELOW = 0.9
 
@@ -130,6 +132,23 @@ def _share_below(run: Run) -> float:
     return float(np.mean(np.asarray(run.energies) - coupling["offset"] <= low))
 
 
+def _notes_on_settling(run: Run) -> list[str]:
+    """Whether weights at the start of the draws are of another theta than later ones."""
+    weights = np.asarray(run.log_weights)
+    weights = weights.reshape(-1, weights.shape[-1])
+    number = weights.shape[1]
+    if len(weights) < 2 or number < 16 or not np.all(np.isfinite(weights)):
+        return []
+    moved = weights[:, number // 2 :].mean(axis=1) - weights[:, : number // 8].mean(axis=1)
+    spread, error = float(weights[:, number // 2 :].std()), float(moved.std(ddof=1)) / np.sqrt(len(moved))
+    if abs(moved.mean()) < max(_MOST_MOVED * spread, _SURE * error):
+        return []
+    return [
+        "Weights at the start of the draws are of another theta than later ones: it had not settled. Leave out more of the start "
+        "with `burn_in`, or run longer."
+    ]
+
+
 def notes_on_contours(run: Run) -> list[str]:
     """What is wrong with a contour sampler, in words; nothing for other samplers."""
     stats = run.stats
@@ -159,6 +178,7 @@ def notes_on_contours(run: Run) -> list[str]:
             f"{below:.0%} of the draws lie in the open first bin, which is not flattened: lower the first edge, or let "
             '`partition="auto"` find it from a start among typical energies.'
         )
+    notes += _notes_on_settling(run)
     theta = np.asarray(stats["theta"])
     if run.config["sampler"]["coupling"]["field"]["class"] == "Theta" and np.max(theta[..., -1]) > 0.9:
         notes.append(

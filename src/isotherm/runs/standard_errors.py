@@ -24,6 +24,8 @@ _DRAWS_PER_CHAIN = 5.0
 _FEWEST_STRETCHES, _FEWEST_WEIGHTED = 20.0, 8.0
 # Above this shape the tail of the weights has no variance.
 HEAVIEST_TAIL = 0.5
+# The least that the largest weight must be over the mean for a tail to be looked for.
+_LARGEST_OVER_MEAN = 10.0
 
 
 class Errors(NamedTuple):
@@ -140,7 +142,8 @@ def tail_shape(log_weights: np.ndarray) -> float:
     """
     flat = _finite(log_weights)
     number = int(min(len(flat) / 5, 3 * np.sqrt(len(flat))))
-    if number < 5:
+    # Weights close to their mean have no tail, whatever a fit to the largest of them says.
+    if number < 5 or _LARGEST_OVER_MEAN * np.exp(flat - flat.max()).mean() > 1.0:
         return -np.inf
     tail = np.sort(np.partition(flat, len(flat) - number - 1)[-number - 1 :])
     excess = np.exp(tail[1:] - tail[-1]) - np.exp(tail[0] - tail[-1])

@@ -89,7 +89,13 @@ def _notes(run: Run) -> list[str]:
     diverged = np.asarray(run.stats["diverged_at"]) >= 0
     if diverged.any():
         notes.append(f"{int(diverged.sum())} of {diverged.size} chains diverged; lower `step_size` or use a `box`.")
-    notes += _notes_on_temperature(run) + notes_on_exchange(run) + notes_on_contours(run) + _notes_on_kernels(run)
+    notes += (
+        _notes_on_starts(run)
+        + _notes_on_temperature(run)
+        + notes_on_exchange(run)
+        + notes_on_contours(run)
+        + _notes_on_kernels(run)
+    )
     notes += _notes_on_precision(run)
     effective = run.effective_sample_size()
     if effective < 0.1 * total:
@@ -109,6 +115,22 @@ def _notes_on_kernels(run: Run) -> list[str]:
     return [
         "The preconditioner went on adapting while draws were taken, so that they do not follow exp(-U / T): spreads may be off by "
         "tens of per cent. Pass freeze_after=BURN_IN to the sampler, and burn_in=BURN_IN to `sample`."
+    ]
+
+
+def _notes_on_starts(run: Run) -> list[str]:
+    """Whether agreement of chains says anything, where nothing else lets them leave a mode."""
+    if {"num_swaps", "theta"} & set(run.stats) or run.config.get("temperature") == 0.0:
+        return []
+    if np.asarray(run.stats["diverged_at"]).size == 1:
+        return [
+            "There is one chain, and nothing to compare it with: pass num_chains=4 or more, with starts that are apart."
+        ]
+    if not run.config.get("has_one_start"):
+        return []
+    return [
+        "All chains started at one point, so that their agreement says nothing of modes which are hard to reach from there: pass a "
+        "function of a key as `init`, or `iso.per_chain(positions)`."
     ]
 
 

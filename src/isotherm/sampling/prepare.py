@@ -147,9 +147,16 @@ def _configuration(
         "temperature": temperature_of_draws(sampler, prepared.times),
         "is_exact": potential.is_exact,
         "is_joint": sampler.kernel.is_joint,
+        "has_one_start": _has_one_start(prepared.position, lead),
         "thread_pool_size": thread_pool_size(),
         "source": source,
     }
+
+
+def _has_one_start(position: Any, lead: int) -> bool:
+    """Whether several chains all start at the same position."""
+    leaves = [np.asarray(leaf).reshape(-1, *leaf.shape[lead:]) for leaf in jax.tree.leaves(position)]
+    return len(leaves[0]) > 1 and all(np.array_equal(leaf, np.broadcast_to(leaf[:1], leaf.shape)) for leaf in leaves)
 
 
 def temperature_of_draws(sampler: Sampler, times: RecordTimes) -> float | None:

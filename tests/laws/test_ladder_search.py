@@ -1,0 +1,68 @@
+"""Ladders from a pilot: barriers of known laws, rungs of equal rejection, and runs that need no other settings."""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import isotherm as iso
+from isotherm.sampling.ladder_search import place_rungs
+
+DIMENSION = 20
+NORMAL = iso.from_energy(lambda x: 0.5 * jnp.sum(x**2))
+
+
+def two_modes(apart):
+    def energy(x):
+        pair = jnp.log(0.7) - 0.5 * (x[0] + apart) ** 2, jnp.log(0.3) - 0.5 * (x[0] - apart) ** 2
+        return -jnp.logaddexp(*pair) + 0.5 * jnp.sum(x[1:] ** 2)
+
+    return energy
+
+
+def test_the_barrier_of_a_normal_law_is_that_of_its_energies():
+    """Energies are T times a Gamma variate of shape d / 2, so that the local barrier is T E|G - G'| / 2, the same at all T but for T."""
+    draws = np.random.default_rng(0).gamma(DIMENSION / 2, size=(2, 1_000_000))
+    expected = 0.5 * np.mean(np.abs(draws[0] - draws[1])) * np.log(2.0)
+    sampler = iso.resgld(0.02, temperatures=(1.0, 2.0))
+    advice = iso.advise(NORMAL, sampler, num_steps=20_000, init=jnp.zeros(DIMENSION), factors=(1.0,))
+    assert advice.found is not None
+    assert advice.found.is_mixing
+    # One mode needs no more than twice the temperature.
+    assert advice.found.ladder.temperatures[-1] == pytest.approx(2.0)
+    assert advice.found.barrier == pytest.approx(expected, rel=0.05)
+    assert "Proposed ladder" in str(advice)
+
+
+def test_rungs_have_equal_rejections():
+    """For the local barrier c T they are geometric; noise asks for more of them."""
+    temperatures = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
+    found, barrier = place_rungs(temperatures, 1.5 * temperatures, 0.0)
+    assert barrier == pytest.approx(1.5 * np.log(16.0), rel=1e-3)
+    np.testing.assert_allclose(found, np.geomspace(1.0, 16.0, len(found)), rtol=1e-2)
+    assert len(found) == np.ceil(2 * barrier) + 1
+    noisy, _ = place_rungs(temperatures, 1.5 * temperatures, 6.0)
+    assert len(noisy) > len(found)
+
+
+def test_a_run_with_nothing_but_a_step_size_finds_both_modes(tmp_path):
+    energy, start = two_modes(5.0), jnp.zeros(4).at[0].set(-5.0)
+    settings: dict[str, Any] = {"num_steps": 60_000, "burn_in": 2_000, "thinning": 20, "num_ladders": 8, "init": start}
+    run = iso.sample(energy, iso.resgld(0.05, ladder="auto"), out=tmp_path / "run", **settings)
+    found = run.estimate(lambda x: (x[0] > 0).astype(float))
+    assert abs(float(found.mean) - 0.3) < 4 * float(found.std_error) + 0.01
+    assert float(found.std_error) < 0.05
+    assert np.all(np.asarray(run.stats["swap_rate"]) > 0.2)
+    # A ladder that is much too cool does not.
+    cool = iso.sample(energy, iso.resgld(0.05, temperatures=(1.0, 1.5)), **settings)
+    assert float(cool.expectation(lambda x: x[0] > 0)) < 0.1
+    longer = iso.resume(tmp_path / "run", energy, iso.resgld(0.05, ladder="auto"), num_steps=60_100)
+    np.testing.assert_array_equal(np.asarray(longer.draws)[:, : run.num_draws], np.asarray(run.draws))
+
+
+def test_a_ladder_that_is_to_be_found_cannot_be_used_by_hand():
+    with pytest.raises(ValueError, match="`ladder` must be found by a pilot"):
+        iso.resgld(0.05, ladder="auto").init(NORMAL, jnp.zeros(2))
+    with pytest.raises(ValueError, match="`ladder` must be one of 'auto'"):
+        iso.resgld(0.05, ladder="best")
