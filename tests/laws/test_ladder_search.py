@@ -22,7 +22,7 @@ def two_modes(apart):
 
 
 def test_the_barrier_of_a_normal_law_is_that_of_its_energies():
-    """Energies are T times a Gamma variate of shape d / 2, so that the local barrier is T E|G - G'| / 2, the same at all T but for T."""
+    """Energies are T times a Gamma variate of shape d / 2, so that the local barrier is T E|G - G'| / 2."""
     draws = np.random.default_rng(0).gamma(DIMENSION / 2, size=(2, 1_000_000))
     expected = 0.5 * np.mean(np.abs(draws[0] - draws[1])) * np.log(2.0)
     sampler = iso.resgld(0.02, temperatures=(1.0, 2.0))

@@ -99,7 +99,7 @@ def test_bins_below_all_energies_do_no_harm():
 
 
 def test_theta_moves_where_the_bin_below_is_empty():
-    """Most energies are in the lowest bin that can be reached; if Psi there were that of the empty one below, it would hardly move."""
+    """Most energies are in the lowest bin that can be reached: with the Psi of the empty one below it would hardly move."""
     sampler = iso.icsgld(0.05, partition=Partition(-10.0, 2.0, 12), gain=0.02)
     settings: dict[str, Any] = {"num_steps": 20_000, "num_chains": 8, "thinning": 100}
     run = iso.sample(NORMAL, sampler, init=jnp.zeros(2), **settings)
