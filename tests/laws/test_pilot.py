@@ -68,7 +68,8 @@ def test_a_resumed_run_has_the_partition_of_its_pilot(tmp_path):
 
 
 def test_summaries_warn():
-    low = iso.sample(NORMAL, iso.csgld(0.05, partition=(-9.0, 3.0, 40)), num_steps=20_000, init=jnp.zeros(2))
+    bold = iso.csgld(0.05, **iso.thesis.csgld(partition=(-9.0, 3.0, 40), field="psi"))
+    low = iso.sample(NORMAL, bold, num_steps=20_000, init=jnp.zeros(2))
     assert "multiplier sat at its bound" in str(low.summary())
     high = iso.sample(NORMAL, iso.csgld(0.05, partition=(0.01, 0.3, 9)), num_steps=5_000, init=jnp.zeros(2))
     assert "open top bin" in str(high.summary())

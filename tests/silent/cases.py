@@ -355,6 +355,11 @@ def case(
     return Case(name, is_good, why, run, target.truths)
 
 
+def bold(**options: Any) -> dict[str, Any]:
+    """The thesis' bounds and gain, and the exact field: contour samplers as people set them by the book."""
+    return iso.thesis.icsgld(**{"field": "psi", **options})
+
+
 def wrong_cases() -> Iterator[Case]:
     """Runs that finish without a sign of trouble and are wrong."""
     wrong = functools.partial(case, is_good=False)
@@ -506,7 +511,7 @@ def wrong_cases() -> Iterator[Case]:
         "picsgld, never frozen",
         why="The preconditioner follows the gradient, under a multiplier as without.",
         target=gaussian((1.0, 3.0, 10.0)),
-        sampler=iso.picsgld(0.003, partition=(1.0, 12.0, 30)),
+        sampler=iso.picsgld(0.003, **bold(partition=(1.0, 12.0, 30))),
         num_steps=400_000,
         num_chains=16,
         burn_in=50_000,
@@ -608,7 +613,7 @@ def wrong_cases() -> Iterator[Case]:
         "csgld, first bin out of reach",
         why="Bins start below the lowest energy, the multiplier goes to its bound of 5, and the step is five times too large.",
         target=gaussian((1.0, 1.0, 1.0, 1.0, 1.0)),
-        sampler=iso.csgld(0.3, partition=(-10.0, 20.0, 60)),
+        sampler=iso.csgld(0.3, **bold(partition=(-10.0, 20.0, 60))),
         num_steps=50_000,
         num_chains=8,
         burn_in=5_000,
@@ -618,7 +623,7 @@ def wrong_cases() -> Iterator[Case]:
         "icsgld, wide bounds of the multiplier",
         why="The multiplier of the gradient may reach 30, for which the step is far too large.",
         target=two_modes(0.6, 2.0, 0.5, 0.5),
-        sampler=iso.icsgld(0.03, partition=(0.5, 9.0, 40), zeta=1.0, bounds=(-30.0, 30.0)),
+        sampler=iso.icsgld(0.03, **bold(partition=(0.5, 9.0, 40), zeta=1.0, bounds=(-30.0, 30.0))),
         num_steps=200_000,
         num_chains=8,
         burn_in=5_000,
@@ -628,7 +633,7 @@ def wrong_cases() -> Iterator[Case]:
         "icsgld, noisy energies",
         why="The noise of energies is a dozen bins wide, and multiplier and weights follow it.",
         target=normal_mean(200, 2, batch_size=10, batching="independent", is_batch_shared=False),
-        sampler=iso.icsgld(5e-5, partition=(150.0, 400.0, 50), zeta=1.0),
+        sampler=iso.icsgld(5e-5, **bold(partition=(150.0, 400.0, 50), zeta=1.0)),
         num_steps=100_000,
         num_chains=8,
         burn_in=5_000,
@@ -638,7 +643,7 @@ def wrong_cases() -> Iterator[Case]:
         "csgld, step too small for the gain",
         why="Theta is learned within hundreds of steps, in which the chain hardly moves: it pushes instead of flattening.",
         target=gaussian((1.0,)),
-        sampler=iso.csgld(1e-4, partition=(0.2, 6.0, 30)),
+        sampler=iso.csgld(1e-4, **bold(partition=(0.2, 6.0, 30))),
         num_steps=500_000,
         num_chains=16,
         burn_in=50_000,
@@ -648,7 +653,9 @@ def wrong_cases() -> Iterator[Case]:
         "icsgld, regularized weights",
         why="Regularized weights, made for large values of zeta, belong to another law.",
         target=two_modes(0.7, 2.0, narrow=0.5, wide=1.0),
-        sampler=iso.icsgld(0.01, partition=(1.0, 8.0, 30), zeta=1.0, weight_rule=iso.contour.RegularizedWeights()),
+        sampler=iso.icsgld(
+            0.01, **bold(partition=(1.0, 8.0, 30), zeta=1.0, weight_rule=iso.contour.RegularizedWeights())
+        ),
         num_steps=200_000,
         num_chains=8,
         burn_in=5_000,
@@ -658,7 +665,7 @@ def wrong_cases() -> Iterator[Case]:
         "csghmc, step too large under the multiplier",
         why="The step suits plain SGHMC, and not five times the gradient.",
         target=gaussian((1.0, 0.5, 0.25)),
-        sampler=iso.csghmc(0.04, partition=(0.2, 10.0, 40), zeta=1.0),
+        sampler=iso.csghmc(0.04, **bold(partition=(0.2, 10.0, 40), zeta=1.0)),
         num_steps=50_000,
         num_chains=8,
         burn_in=5_000,
@@ -794,7 +801,7 @@ def good_cases() -> Iterator[Case]:
         why="Around 1e5 single precision rounds positions to multiples of 1/128, which noise evens out.",
         target=gaussian((1.0,), center=1e5),
         sampler=iso.sgld(2e-3),
-        init=jnp.array([1e5]),
+        init=lambda key: 1e5 + jax.random.normal(key, (1,)),
         num_steps=400_000,
         num_chains=16,
         burn_in=20_000,

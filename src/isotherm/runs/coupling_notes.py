@@ -3,6 +3,7 @@
 import jax
 import numpy as np
 
+from isotherm.contour.contour import DEFAULT_BOUNDS
 from isotherm.runs.run import Run
 
 # A range of multipliers below this flattens nothing.
@@ -134,6 +135,9 @@ def _share_below(run: Run) -> float:
 
 def _notes_on_settling(run: Run) -> list[str]:
     """Whether weights at the start of the draws are of another theta than later ones."""
+    if run.config["sampler"]["coupling"]["field"]["class"] == "Cumulative":
+        # A running sum settles for as long as lower energies are found, which its weights allow for.
+        return []
     weights = np.asarray(run.log_weights)
     weights = weights.reshape(-1, weights.shape[-1])
     number = weights.shape[1]
@@ -163,7 +167,10 @@ def notes_on_contours(run: Run) -> list[str]:
             "bin (move the partition to where they are)."
         )
     bounded, top = (float(np.mean(stats[name])) / run.num_steps for name in ("num_bounded", "num_top"))
-    if bounded > 0.05:
+    bounds = run.config["sampler"]["coupling"]["bounds"] or DEFAULT_BOUNDS
+    # Between the default bounds a chain is as stable as a plain one, and weights undo what was done.
+    is_bold = bounds[0] < DEFAULT_BOUNDS[0] or bounds[1] > DEFAULT_BOUNDS[1]
+    if bounded > 0.05 and is_bold:
         notes.append(
             f"The multiplier sat at its bound in {bounded:.0%} of the iterations: widen the bins or lower `zeta`, or raise the "
             "first edge if energies never come below it."
