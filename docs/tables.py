@@ -8,6 +8,8 @@ import pathlib
 import sys
 from typing import Any
 
+from docs.study_tables import STUDIES
+
 ROOT = pathlib.Path(__file__).parents[1]
 
 
@@ -142,7 +144,7 @@ def minimize_table() -> str:
 def experiments_page() -> str:
     """Every number of every record, for docs/experiments.md."""
     text = "# Experiments\n\nAll numbers of the records in `results/`, made by `isotherm reproduce NAME`. "
-    text += "Written by `python docs/tables.py`.\n"
+    text += "Written by `python -m docs.tables`.\n"
     for name, record in records().items():
         text += f"\n## {name}\n\nScale: {record['scale']}, {record['seconds']:.0f} s, seed {record['seed']}.\n\n"
         text += f"{REMARKS[name]}\n\n" if name in REMARKS else ""
@@ -200,28 +202,6 @@ def short_bench_table() -> str:
     return "\n".join(lines)
 
 
-def _bias() -> dict[str, Any]:
-    return json.loads((ROOT / "results" / "bias.json").read_text())
-
-
-def spreads_table() -> str:
-    """How much too large variances are, exactly and as runs measure it."""
-    lines = ["| inputs | batch | step size | exact | measured by the run |", "|---|---|---|---|---|"]
-    for row in _bias()["spreads"]:
-        found = f"{100 * row['measured']:.3g} ± {100 * row['error']:.2g} %"
-        lines.append(f"| {row['inputs']} | {row['n']} | {row['step']:.2g} | {100 * row['exact']:.3g} % | {found} |")
-    return "\n".join(lines)
-
-
-def means_table() -> str:
-    """How far means are off in standard deviations, and as runs measure it."""
-    lines = ["| step size | off by | measured by the run |", "|---|---|---|"]
-    for row in _bias()["means"]:
-        seen = f"{row['off']:+.4f} ± {row['std_error']:.4f}"
-        lines.append(f"| {row['step']:.2g} | {seen} | {row['measured']:+.4f} ± {row['error']:.4f} |")
-    return "\n".join(lines)
-
-
 def images_table() -> str:
     """Images per second on a GPU."""
     cells: dict[str, dict[str, str]] = {}
@@ -255,8 +235,7 @@ TABLES = {
     "minimize": minimize_table,
     "bench": bench_table,
     "bench-short": short_bench_table,
-    "bias-spreads": spreads_table,
-    "bias-means": means_table,
+    **STUDIES,
     "images": images_table,
 }
 
@@ -283,4 +262,4 @@ if __name__ == "__main__":
         if "--check" not in sys.argv:
             path.write_text(text)
         elif path.read_text() != text:
-            sys.exit(f"{path.name} is not up to date: run python docs/tables.py")
+            sys.exit(f"{path.name} is not up to date: run python -m docs.tables")
