@@ -4,9 +4,9 @@
 REMARKS = {
     "cifar-icsghmc": (
         "A fifth of the thesis' 500 epochs, one seed, two of its methods, on one H200, both at the same time, so that each has "
-        "half of the images per second. The difference between the two has no error yet, and is not theta's doing alone: M-SGD averages 8 "
-        "networks of its last two epochs, ICSGHMC 80 of its last twenty. After so few epochs most losses lie above the thesis' "
-        "partition, in the open top bin, where nothing is flattened."
+        "half of the images per second. The difference between the two has no error yet, and is not theta's doing alone: M-SGD "
+        "averages 8 networks of its last two epochs, ICSGHMC 80 of its last twenty. After so few epochs most losses lie above the "
+        "thesis' partition, in the open top bin, where nothing is flattened."
     ),
     "round-trips": "Simulations beside the thesis' formulas.",
     "interaction": "Simulations beside the thesis' formula.",
