@@ -54,7 +54,7 @@ def swapped(kind, start):
     ladder = Ladder((0.01, 0.01, 0.01), (0.1, 1.0, 10.0))
     coupling = kind(ladder, DeterministicEvenOdd(), LateDeterministic(0.0, start=start))
     sampler = Sampler(iso.kernels.SGHMC(), 0.01, 0.1, coupling=coupling, name="some")
-    return iso.sample(POTENTIAL, sampler, num_steps=200, init=jnp.asarray(0.0), progress=False)
+    return iso.sample(POTENTIAL, sampler, num_steps=200, num_ladders=1, init=jnp.asarray(0.0), progress=False)
 
 
 def test_swaps_start_late():

@@ -1,5 +1,8 @@
 """Runs measure their own bias: against exact laws and quadrature, with notes where it matters and none where it does not."""
 
+from typing import Any
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -107,10 +110,16 @@ def test_the_noise_of_batches(regression, batching, step_size):
 
 
 def test_a_clean_run_says_nothing():
-    run = iso.sample(
-        bowl, iso.sgld(0.02), num_steps=100_000, num_chains=4, burn_in=1_000, init=jnp.zeros(2), progress=False
-    )
+    settings: dict[str, Any] = {"num_steps": 100_000, "burn_in": 1_000, "progress": False}
+    apart = lambda key: jax.random.normal(key, (2,))  # noqa: E731
+    run = iso.sample(bowl, iso.sgld(0.02), num_chains=4, init=apart, **settings)
     assert run.summary().notes[1:] == []
+    contour = iso.sample(bowl, iso.icsgld(0.02), num_chains=4, init=apart, **settings)
+    assert contour.summary().notes[1:] == []
+    together = iso.sample(bowl, iso.sgld(0.02), num_chains=4, init=jnp.zeros(2), **settings)
+    assert "All chains started at one point" in str(together.summary())
+    alone = iso.sample(bowl, iso.sgld(0.02), init=jnp.zeros(2), **settings)
+    assert "There is one chain" in str(alone.summary())
 
 
 def test_steps_that_suit_one_mode_only_are_named():

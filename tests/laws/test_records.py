@@ -128,7 +128,7 @@ def test_weights_of_a_contour_give_back_the_law():
 def test_an_exchange_coupling_needs_nothing_from_the_driver(kernel):
     sampler = Sampler(kernel, 0.05, coupling=Swaps())
     settings: dict[str, Any] = {"num_steps": 20_000, "num_runs": 64, "num_chains": 2, "burn_in": 500, "thinning": 5}
-    run = iso.sample(ENERGY, sampler, init=jnp.array([1.0, -3.0]), **settings)
+    run = iso.sample(ENERGY, sampler, num_ladders=1, init=jnp.array([1.0, -3.0]), **settings)
     assert run.draws.shape == (64, 1, 3_900, 2)
     assert run.observed["rung"].shape == (64, 1, 3_900, 2)
     assert np.all(np.sort(run.observed["rung"], axis=-1) == np.array([0, 1]))

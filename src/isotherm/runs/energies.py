@@ -8,7 +8,7 @@ import scipy
 
 from isotherm.foundation.errors import check_integer, check_real
 from isotherm.runs.estimates import Estimate, effective_sample_size, normalized_weights, sum_stretches
-from isotherm.runs.standard_errors import HEAVIEST_TAIL, errors_of, tail_shape, why_unknown
+from isotherm.runs.standard_errors import HEAVIEST_TAIL, errors_of, tail_that_matters, why_unknown
 
 # Squares of its exponential are finite.
 _LARGEST_EXPONENT = 300.0
@@ -74,7 +74,7 @@ def log_z_ratio(
     errors = errors_of(stretches, weights)
     effective, number = effective_sample_size(tilted), int(np.isfinite(weights).sum())
     notes = list(why_unknown(errors))
-    shape = tail_shape(tilted)
+    shape = tail_that_matters(tilted)
     reason = ""
     if effective < max(0.01 * number, 30.0):
         reason = f"Few draws represent the temperature {to:g}: it is as if there were {effective:.0f} out of {number}"

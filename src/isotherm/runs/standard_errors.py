@@ -80,7 +80,7 @@ def errors_of(stretches: Stretches, log_weights: np.ndarray) -> Errors:
     is_slow = is_alone & (effective < _DRAWS_PER_CHAIN * num_chains) & (num_chains < _MANY_CHAINS)
     is_slow |= (degrees < 3) & (variance > 0)
     is_rare = _num_carrying(sums) < (_FEWEST_STRETCHES if np.ptp(_finite(log_weights)) == 0 else _FEWEST_WEIGHTED)
-    tail = tail_shape(log_weights)
+    tail = tail_that_matters(log_weights)
     is_unknown = is_slow | is_rare | (tail > HEAVIEST_TAIL)
     known = np.where(is_unknown, np.nan, np.sqrt(variance))
     return Errors(
@@ -133,6 +133,13 @@ def _variance(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         sums = sums.reshape(num_chains, length // 2, 2, number).sum(axis=2)
 
 
+def tail_that_matters(log_weights: np.ndarray) -> float:
+    """The shape of the tail, or minus infinity where no weight is far above the mean, whatever a fit to the largest says."""
+    flat = _finite(log_weights)
+    is_flat = flat.size == 0 or _LARGEST_OVER_MEAN * np.exp(flat - flat.max()).mean() > 1.0
+    return -np.inf if is_flat else tail_shape(log_weights)
+
+
 def tail_shape(log_weights: np.ndarray) -> float:
     """The shape k of a generalized Pareto tail of the weights; above 0.5 they have no variance. Minus infinity for bounded ones.
 
@@ -142,8 +149,7 @@ def tail_shape(log_weights: np.ndarray) -> float:
     """
     flat = _finite(log_weights)
     number = int(min(len(flat) / 5, 3 * np.sqrt(len(flat))))
-    # Weights close to their mean have no tail, whatever a fit to the largest of them says.
-    if number < 5 or _LARGEST_OVER_MEAN * np.exp(flat - flat.max()).mean() > 1.0:
+    if number < 5:
         return -np.inf
     tail = np.sort(np.partition(flat, len(flat) - number - 1)[-number - 1 :])
     excess = np.exp(tail[1:] - tail[-1]) - np.exp(tail[0] - tail[-1])

@@ -155,8 +155,9 @@ def _configuration(
 
 def _has_one_start(position: Any, lead: int) -> bool:
     """Whether several chains all start at the same position."""
-    leaves = [np.asarray(leaf).reshape(-1, *leaf.shape[lead:]) for leaf in jax.tree.leaves(position)]
-    return len(leaves[0]) > 1 and all(np.array_equal(leaf, np.broadcast_to(leaf[:1], leaf.shape)) for leaf in leaves)
+    number = int(np.prod(jax.tree.leaves(position)[0].shape[:lead]))
+    leaves = [np.asarray(leaf).reshape(number, *leaf.shape[lead:]) for leaf in jax.tree.leaves(position)]
+    return number > 1 and all(np.array_equal(leaf, np.broadcast_to(leaf[:1], leaf.shape)) for leaf in leaves)
 
 
 def temperature_of_draws(sampler: Sampler, times: RecordTimes) -> float | None:
