@@ -216,4 +216,4 @@ def test_a_sweep_is_one_program():
     mixed = iso.sweep(energy, [iso.sgld(0.1), iso.resgld(0.1), iso.sgld(0.2)], num_steps=100, init=jnp.ones(2))
     assert list(mixed) == [0, 1, 2]
     assert [run.name for run in mixed.values()] == ["sgld", "resgld", "sgld"]
-    assert mixed[1].stats["num_swaps"].shape == (1, 1)
+    assert mixed[1].stats["num_swaps"].shape == (2, 1)

@@ -37,7 +37,8 @@ class Multiplier(Part):
 
     def slope(self, steps: Array, bins: Array) -> Array:
         """The slope of log Psi in `bins`, from the steps of their pairs."""
-        is_sloped = ~self.is_lowest(steps, bins) & ((bins < self.partition.num_bins - 1) | self.goes_on)
+        is_sloped = (bins > 0) & ((bins < self.partition.num_bins - 1) | self.goes_on)
+        steps = jnp.where(self.is_lowest(steps, bins), 0.0, steps)
         return jnp.where(is_sloped, steps / self.partition.width, 0.0)
 
     def is_lowest(self, steps: Array, bins: Array) -> Array:
