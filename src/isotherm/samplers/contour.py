@@ -23,7 +23,7 @@ _AWSGLD_GAIN = PolynomialGain(100.0, 0.75, 1000.0)
 class ContourOptions(TypedDict, total=False):
     """Options that all samplers with a multiplier on the gradient take; see `isotherm.contour.Contour`.
 
-    The defaults are those under which, at a step size that suits SGLD, draws are as accurate as SGLD's (docs/contours.md).
+    The defaults are meant for a step size that suits SGLD; docs/contours.md shows where draws are then as accurate, and where not.
 
     Attributes:
         temperature: T; 1.
