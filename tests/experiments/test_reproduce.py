@@ -30,7 +30,14 @@ SMALL = {
         {"variance-reduction"},
     ),
     "round-trips": (
-        {"num_iterations": 2_000, "rungs": (4, 6), "num_rungs": 6, "windows": (1, 3), "rejections": (0.4,)},
+        {
+            "num_iterations": 2_000,
+            "burn_in": 500,
+            "rungs": (4, 6),
+            "num_rungs": 6,
+            "windows": (1, 3),
+            "rejections": (0.4,),
+        },
         {"round-trips"},
     ),
     "modes25-deo": (
@@ -47,6 +54,8 @@ SMALL = {
             "num_points": 200,
             "num_times": 2,
             "methods": ("SVGD x P5", "reSGLD x P5", "ICSGLD x P5"),
+            "others": ("ICSGLD x P5, defaults",),
+            "num_pilot_steps": 500,
         },
         {"methods", "convergence"},
     ),

@@ -18,7 +18,7 @@ from isotherm.experiments import round_trips
 def travel(scheme, num_rungs, rejection, num_iterations, seed=0):
     """The state of a ladder after many iterations of Bernoulli swaps, and the rungs on the way."""
     key = jax.random.key_data(jax.random.key(seed))
-    state, rungs = jax.jit(lambda key: round_trips.travel(scheme, num_rungs, rejection, num_iterations, key))(key)
+    state, rungs, _ = jax.jit(lambda key: round_trips.travel(scheme, num_rungs, rejection, num_iterations, key))(key)
     return state, np.asarray(rungs)
 
 

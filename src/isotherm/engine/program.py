@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 
 from isotherm.coupling import Observed
@@ -77,8 +78,8 @@ class Program(Part):
 
     def block(self, times: Times, target: float, first: int, last: int) -> Block:
         """The iterations first, ..., last - 1, of which those at `times` are recorded."""
-        numbers = jax.tree.map(lambda number: jnp.asarray(number, jnp.int32), (times, first, last))
-        return Block(numbers[0], jnp.asarray(target, self.energy_dtype), *numbers[1:])
+        numbers = jax.tree.map(lambda number: np.asarray(number, np.int32), (times, first, last))
+        return Block(numbers[0], np.asarray(target, self.energy_dtype), *numbers[1:])
 
     def statistics(self, carry: Carry) -> dict[str, Any]:
         """What the milestones, the kernel and the coupling have to tell."""

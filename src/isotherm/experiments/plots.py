@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from isotherm.experiments.scoring import variations_of
 from isotherm.runs.run import Run
 from isotherm.targets.target import Target
 
@@ -41,7 +42,7 @@ def draw_maps(runs: dict[str, Run], target: Target, between: str = ": ") -> Figu
     figure, (axes,) = panels(1, 1 + len(runs), (2.6, 2.9))
     highest = show_truth(axes[0], target)
     for axis, (name, found) in zip(axes[1:], runs.items(), strict=True):
-        variation = target.total_variation(found.split_runs()[0].mode_masses(target.modes))
+        variation = variations_of(found, target)[0]
         show_draws(axis, found, target, highest, f"{name}{between}TV {variation:.2f}")
     return figure
 

@@ -13,7 +13,10 @@ from isotherm.sampling.describe import environment
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """One number of a table: the thesis' beside ours, with the standard error over runs where there are several."""
+    """One number of a table: the thesis' beside ours, with the standard error over runs where there are several.
+
+    `values`, one per run where they are known, stay out of the record.
+    """
 
     method: str
     metric: str
@@ -21,6 +24,7 @@ class Row:
     ours: float
     std_error: float | None
     runs: int
+    values: tuple[float, ...] = dataclasses.field(default=(), repr=False, compare=False)
 
     @classmethod
     def of_runs(
@@ -28,12 +32,23 @@ class Row:
     ) -> Self:
         """The mean of one value per run, with its standard error."""
         error = float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
-        return cls(method, metric, thesis, float(np.mean(values)), error, len(values))
+        each = tuple(float(value) for value in values)
+        return cls(method, metric, thesis, float(np.mean(values)), error, len(values), each)
 
     @property
     def text(self) -> str:
         """Ours, with the standard error."""
         return f"{self.ours:.3g}" + ("" if self.std_error is None else f" ± {self.std_error:.2g}")
+
+
+def differences(rows: Sequence[Row], metric: str, pairs: Sequence[tuple[str, str]]) -> list[Row]:
+    """Rows "A - B" of a metric, with the error of the paired difference over runs, for those pairs whose methods are there."""
+    found = {row.method: row for row in rows if row.metric == metric and row.values}
+    return [
+        Row.of_runs(f"{one} - {other}", metric, np.subtract(found[one].values, found[other].values))
+        for one, other in pairs
+        if one in found and other in found and len(found[one].values) == len(found[other].values)
+    ]
 
 
 def write_result(
@@ -43,10 +58,14 @@ def write_result(
     record = {
         "experiment": experiment,
         "scale": scale,
-        "rows": [dataclasses.asdict(row) for row in rows],
+        "rows": [_stored(row) for row in rows],
         "config": config,
         "seed": seed,
         "environment": environment(),
         "seconds": seconds,
     }
     write_json(path, record)
+
+
+def _stored(row: Row) -> dict[str, Any]:
+    return {name: value for name, value in dataclasses.asdict(row).items() if name != "values"}

@@ -33,7 +33,8 @@ class Config:
     """What is simulated.
 
     Attributes:
-        num_iterations: of each run.
+        num_iterations: of each run, in which trips are counted.
+        burn_in: iterations before them: the first trips of replicas begin in the middle.
         num_runs: independent repeats.
         rejection: r of the studies over P and W.
         rungs: P of the study of schemes.
@@ -42,7 +43,8 @@ class Config:
         rejections: r.
     """
 
-    num_iterations: int = 100_000
+    num_iterations: int = 200_000
+    burn_in: int = 50_000
     num_runs: int = 10
     rejection: float = 0.6
     rungs: tuple[int, ...] = (4, 8, 16, 32, 64)
@@ -52,7 +54,14 @@ class Config:
 
 
 FULL = Config()
-QUICK = Config(num_iterations=20_000, num_runs=4, rungs=(4, 8, 16), windows=(1, 4, 8, 12), rejections=(0.4, 0.6, 0.8))
+QUICK = Config(
+    num_iterations=20_000,
+    burn_in=5_000,
+    num_runs=4,
+    rungs=(4, 8, 16),
+    windows=(1, 4, 8, 12),
+    rejections=(0.4, 0.6, 0.8),
+)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -67,7 +76,7 @@ class Bernoulli(Corrected):
 
 
 def travel(scheme: Scheme, num_rungs: int, rejection: float, num_iterations: int, key: jax.Array) -> Any:
-    """The state of an exchange after many iterations without any chains, and the rungs of its replicas on the way."""
+    """The state of an exchange after many iterations without any chains; rungs and round trips of its replicas on the way."""
     rising = tuple(float(rung) for rung in range(1, num_rungs + 1))
     exchange = Exchange(Ladder((0.1,) * num_rungs, rising), scheme, Bernoulli(rejection=rejection))
     draws = exchange.draw(key, jnp.arange(num_iterations), num_rungs)
@@ -75,11 +84,12 @@ def travel(scheme: Scheme, num_rungs: int, rejection: float, num_iterations: int
 
     def iterate(state, inputs):
         iteration, drawn = inputs
-        return exchange.update(state, drawn, CouplingInputs(nothing, nothing, alive, one, one, iteration))[
-            0
-        ], state.rung
+        seen = state.rung, jnp.sum(state.trips.num_strict)
+        after, _ = exchange.update(state, drawn, CouplingInputs(nothing, nothing, alive, one, one, iteration))
+        return after, seen
 
-    return jax.lax.scan(iterate, exchange.init(num_rungs), (jnp.arange(num_iterations), draws))
+    state, (rungs, trips) = jax.lax.scan(iterate, exchange.init(num_rungs), (jnp.arange(num_iterations), draws))
+    return state, rungs, trips
 
 
 def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
@@ -120,9 +130,10 @@ def _schemes(num_rungs: int, rejection: float) -> list[tuple[str, Scheme, float 
 def _simulate(scheme: Scheme, num_rungs: int, rejection: float, config: Config, seed: int) -> np.ndarray:
     """Iterations per round trip of a replica, for each run."""
     keys = jax.vmap(jax.random.key_data)(jax.random.split(jax.random.key(seed), config.num_runs))
-    count = jax.jit(jax.vmap(lambda key: travel(scheme, num_rungs, rejection, config.num_iterations, key)[0].trips))
-    trips = np.asarray(count(keys).num_strict).sum(axis=1)
-    return num_rungs * config.num_iterations / np.maximum(trips, 1)
+    length = config.burn_in + config.num_iterations + 1
+    count = jax.jit(jax.vmap(lambda key: travel(scheme, num_rungs, rejection, length, key)[2]))
+    trips = np.asarray(count(keys))
+    return num_rungs * config.num_iterations / np.maximum(trips[:, -1] - trips[:, config.burn_in], 1)
 
 
 def _row(name: str, num_rungs: int, rejection: float, times: np.ndarray, expected: float | None) -> Row:
@@ -161,7 +172,7 @@ def _draw(rows: list[Row], config: Config, seed: int) -> Any:
         axis.legend(fontsize=8)
     key = jax.random.key_data(jax.random.key(seed))
     for axis, (name, scheme, _) in zip(bottoms, _schemes(config.num_rungs, config.rejection)[1:], strict=True):
-        _, rungs = travel(scheme, config.num_rungs, config.rejection, 1_000, key)
+        rungs = travel(scheme, config.num_rungs, config.rejection, 1_000, key)[1]
         axis.plot(np.asarray(rungs)[:, [0, config.num_rungs // 2]], linewidth=0.9)
         axis.set(title=f"{name}: two replicas", xlabel="iteration", ylabel="rung")
     return figure

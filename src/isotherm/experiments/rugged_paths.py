@@ -11,7 +11,8 @@ import numpy as np
 from isotherm.contour import uniform_partition
 from isotherm.experiments.plots import panels
 from isotherm.experiments.reproduce import Outcome
-from isotherm.experiments.result import Row
+from isotherm.experiments.result import Row, differences
+from isotherm.experiments.scoring import coupling_rows
 from isotherm.foundation.gains import PolynomialGain
 from isotherm.potentials import from_energy
 from isotherm.runs import Run
@@ -20,6 +21,7 @@ from isotherm.sampling import Sampler, sample
 from isotherm.targets.functions import griewank
 from isotherm.targets.landscapes import rugged_energy
 
+_LOW = "share of energies below {:g}"
 TITLE = "Rugged surfaces: cells of a 10 x 10 grid that were visited, and the share of draws at low energies"
 
 
@@ -91,6 +93,9 @@ def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
             log(f"{surface.name}, {name}")
             runs[name] = _sample(surface, sampler, config, seed)
             rows += _rows(f"{surface.name}, {name}", runs[name], surface)
+        own, *others = (f"{surface.name}, {name}" for name in reversed(runs))
+        for metric in ("cells visited of 100", _LOW.format(surface.low)):
+            rows += differences(rows, metric, [(own, other) for other in others])
         figures[f"paths-{surface.name.lower()}"] = _draw(surface, runs)
     return Outcome(rows, figures)
 
@@ -141,8 +146,9 @@ def _rows(name: str, run: Run, surface: Surface) -> list[Row]:
     visited = [len(np.unique(one[:, 0] * 10 + one[:, 1])) for one in cells]
     return [
         Row.of_runs(name, "cells visited of 100", visited),
-        Row.of_runs(name, f"share of energies below {surface.low:g}", np.mean(energies < surface.low, axis=1)),
+        Row.of_runs(name, _LOW.format(surface.low), np.mean(energies < surface.low, axis=1)),
         Row.of_runs(name, "lowest energy", energies.min(axis=1)),
+        *coupling_rows(name, run),
     ]
 
 

@@ -7,6 +7,7 @@ settings. Fields are checked when a user builds a part (`__post_init__`), and no
 """
 
 import dataclasses
+import functools
 import weakref
 from collections.abc import Iterator
 from typing import Annotated, Any, Self, TypeVar
@@ -54,7 +55,12 @@ def as_arguments(tree: Any, dtype: Any) -> Any:
     """The leaves of parts as arrays, numbers in one type: Python's, NumPy's and JAX's then make one program."""
 
     def convert(leaf):
-        return jnp.asarray(leaf, dtype if isinstance(leaf, (bool, int, float, np.generic)) else None)
+        if isinstance(leaf, jax.Array):
+            return leaf
+        if isinstance(leaf, (bool, int, float, np.generic)):
+            # On the host: a loop by hand converts all numbers of its parts in every step.
+            return np.asarray(leaf, dtype)
+        return jnp.asarray(leaf)
 
     return jax.tree.map(convert, tree)
 
@@ -106,10 +112,13 @@ def _names(value: Any) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
     """Names of the children and of the static fields; None for what is taken as one piece."""
     if not dataclasses.is_dataclass(value):
         return None
-    fields = dataclasses.fields(value)
-    if not set(vars(value)) <= {field.name for field in fields}:
-        return None
-    is_static = {field.name: _IsStatic in getattr(field.type, "__metadata__", ()) for field in fields}
+    free, fixed = names = _names_of_type(type(value))
+    return names if all(name in free or name in fixed for name in vars(value)) else None
+
+
+@functools.cache
+def _names_of_type(cls: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    is_static = {f.name: _IsStatic in getattr(f.type, "__metadata__", ()) for f in dataclasses.fields(cls)}
     return tuple(n for n, s in is_static.items() if not s), tuple(n for n, s in is_static.items() if s)
 
 

@@ -8,9 +8,9 @@ from isotherm.experiments.plots import panels
 
 
 def draw_averages(records: Records) -> Figure:
-    """Accuracy and likelihood of the running average against epochs, the first seed of every method."""
+    """Accuracy and likelihood of the running average against epochs, the first seed of every method whose course is known."""
     figure, axes = panels(1, 3, (4.3, 3.4))
-    for label, cells in records.items():
+    for label, cells in _with_curves(records).items():
         seen = cells[0]["curves"]
         axes[0, 0].plot(seen["epoch"], seen["accuracy, logits"], ".-", markersize=3, linewidth=0.9, label=label)
         axes[0, 1].plot(seen["epoch"], seen["NLL, logits"], ".-", markersize=3, linewidth=0.9, label=label)
@@ -41,7 +41,7 @@ def draw_variances(records: Records) -> Figure:
 def draw_entropies(records: Records) -> Figure:
     """Distribution functions of entropies on images of no class, with logits as they are and divided by two."""
     figure, axes = panels(1, 2, (4.4, 3.4))
-    for label, cells in records.items():
+    for label, cells in _with_curves(records).items():
         for axis, scale in zip(axes[0], ("T = 1", "T = 2"), strict=True):
             curves = [cell["entropies"][scale] for cell in cells]
             axis.plot(cells[0]["entropies"]["entropy"], np.mean(curves, axis=0), label=label)
@@ -63,3 +63,9 @@ def draw_ladders(records: Records) -> Figure:
     if axes[0, 0].lines:
         axes[0, 0].legend(fontsize=7)
     return figure
+
+
+def _with_curves(records: Records) -> Records:
+    """Without the cells of which only the scores were kept."""
+    kept = {label: [cell for cell in cells if cell["curves"]] for label, cells in records.items()}
+    return {label: cells for label, cells in kept.items() if cells}

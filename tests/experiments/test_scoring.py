@@ -1,0 +1,73 @@
+"""Exact draws score zero, whatever the experiment; and a method that does nothing is seen to do nothing."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import isotherm as iso
+from isotherm.experiments import modes25_icsgld
+from isotherm.experiments.result import Row, differences
+from isotherm.experiments.scoring import choose_setting, coupling_rows, masses_in_box
+from isotherm.runs.estimates import mode_masses
+from isotherm.targets import modes9, modes25
+
+NUMBER = 160_000
+
+
+def exact_draws(target, reach: float, number: int = NUMBER) -> np.ndarray:
+    """Draws of exp(-U) in [-reach, reach]^2."""
+    rng, side = np.random.default_rng(0), np.linspace(-reach, reach, 1_401)
+    points = np.stack(np.meshgrid(side, side, indexing="ij"), axis=-1).reshape(-1, 2)
+    energies = np.asarray(jax.vmap(target.energy)(jnp.asarray(points, jnp.float32)), np.float64)
+    masses = np.exp(energies.min() - energies)
+    chosen = points[rng.choice(len(points), number, p=masses / masses.sum())]
+    return chosen + (side[1] - side[0]) * (rng.random(chosen.shape) - 0.5)
+
+
+@pytest.mark.parametrize(("target", "reach"), [(modes25(), 7.0), (modes25(), 2.5), (modes9(), 2.5)])
+def test_exact_draws_have_the_right_masses(target, reach):
+    draws = exact_draws(target, reach)[None]
+    variation = target.total_variation(masses_in_box(draws, np.zeros(draws.shape[:2]), target))
+    # Twice the mean absolute deviation of a multinomial.
+    assert variation < np.sum(np.sqrt(2 / np.pi * target.mode_masses / draws.shape[1]))
+
+
+def test_strays_in_the_nearest_cell_would_be_seen():
+    target = modes25()
+    draws = exact_draws(target, 7.0)[None]
+    assert target.total_variation(mode_masses(target.modes, draws, np.zeros(draws.shape[:2]))) > 0.09
+
+
+def test_exact_draws_have_no_divergence():
+    target = modes25()
+    truth, draws = modes25_icsgld._truth(target, 4_000), exact_draws(target, 2.5, 1_000)
+    assert abs(modes25_icsgld.divergence(truth, draws)) < 0.12
+    # Draws that are there several times are farther from the truth than they seem.
+    assert modes25_icsgld.divergence(truth, np.repeat(draws[:200], 5, axis=0)) > 0.3
+    assert modes25_icsgld.divergence(truth, 0.8 * draws) > 0.3
+
+
+def test_a_contour_that_does_nothing_is_seen_to_do_nothing():
+    settings = {"num_steps": 200, "num_runs": 2, "init": jnp.zeros(2)}
+    still = iso.sample(modes25().potential, iso.csgld(1e-3, partition=(-3.0, 5.0, 20), zeta=0.0), **settings)
+    assert {row.metric: row.ours for row in coupling_rows("still", still)} == {
+        "multiplier, lowest": 1.0,
+        "multiplier, highest": 1.0,
+    }
+    moving = iso.sample(modes25().potential, iso.csgld(1e-3, partition=(-3.0, 5.0, 20), gain=0.1), **settings)
+    rows = {row.metric: row.ours for row in coupling_rows("moving", moving)}
+    assert rows["multiplier, highest"] > rows["multiplier, lowest"] + 0.1
+    assert coupling_rows("plain", iso.sample(modes25().potential, iso.sgld(1e-3), **settings)) == []
+
+
+def test_differences_are_paired():
+    rows = [Row.of_runs("a", "error", [1.0, 2.0, 6.0]), Row.of_runs("b", "error", [0.9, 1.9, 5.9])]
+    (found,) = differences(rows, "error", [("a", "b"), ("a", "c")])
+    assert found.method == "a - b"
+    assert found.ours == pytest.approx(0.1)
+    assert found.std_error == pytest.approx(0.0, abs=1e-9)
+
+
+def test_the_best_setting_is_the_one_of_the_lowest_mean():
+    assert choose_setting({1.0: [3.0, 4.0], 2.0: [1.0, 5.0]}, lambda scores: scores) == 2.0
