@@ -8,6 +8,7 @@ import pathlib
 import sys
 from typing import Any
 
+from docs.claims import claims_page, load_claims, tally_table
 from docs.remarks import REMARKS, UNDER_REVISION
 from docs.study_tables import STUDIES
 
@@ -172,6 +173,7 @@ def _short(number: float) -> str:
 
 
 TABLES = {
+    "claims": lambda: tally_table(load_claims(ROOT), records()),
     "demo": demo_table,
     "digits": digits_table,
     "mushroom": mushroom_table,
@@ -196,9 +198,12 @@ def rendered(text: str) -> str:
 
 def pages() -> dict[pathlib.Path, str]:
     """The pages as they should be."""
-    experiments = ROOT / "docs" / "experiments.md"
-    written = [ROOT / "README.md", *sorted(path for path in (ROOT / "docs").glob("*.md") if path != experiments)]
-    return {experiments: experiments_page()} | {path: rendered(path.read_text()) for path in written}
+    made = {
+        ROOT / "docs" / "experiments.md": experiments_page(),
+        ROOT / "docs" / "claims.md": claims_page(load_claims(ROOT), records()),
+    }
+    written = [ROOT / "README.md", *sorted(path for path in (ROOT / "docs").glob("*.md") if path not in made)]
+    return made | {path: rendered(path.read_text()) for path in written}
 
 
 if __name__ == "__main__":

@@ -12,7 +12,8 @@ from isotherm.contour import Contour, Partition
 from isotherm.experiments.flattening import bin_masses, energies_on_grid, log_psi, multiplier_on_bins
 from isotherm.experiments.plots import panels
 from isotherm.experiments.reproduce import Outcome
-from isotherm.experiments.result import Row
+from isotherm.experiments.result import Row, differences
+from isotherm.experiments.scoring import coupling_rows
 from isotherm.potentials import with_noise
 from isotherm.runs import Run
 from isotherm.samplers import csgld, ksgld, sgld, thesis
@@ -73,6 +74,8 @@ def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
     middle = _path(target, config, seed, config.num_path_steps, 100)
     rows = _barriers(target, truth, config)
     rows += [row for name, found in runs.items() for row in _rows(name, found)]
+    others = ("SGLD", "KSGLD", "CSGLD, theta^zeta field")
+    rows += differences(rows, "error of the mean", [("CSGLD", other) for other in others])
     rows += _theta_rows("CSGLD", runs["CSGLD"], truth)
     rows.append(_published_weights(runs["CSGLD, theta^zeta field"], config))
     figures = {
@@ -124,7 +127,7 @@ def _rows(name: str, run: Run) -> list[Row]:
     rows = [Row.of_runs(name, "mean of x", means), Row.of_runs(name, "error of the mean", np.abs(means))]
     rows.append(Row(name, "largest error of a run", None, float(np.abs(means).max()), None, len(means)))
     rows.append(Row(name, "diverged runs", None, float(np.sum(run.stats["diverged_at"] >= 0)), None, len(means)))
-    return rows
+    return rows + coupling_rows(name, run)
 
 
 def _theta_rows(name: str, run: Run, truth: np.ndarray) -> list[Row]:

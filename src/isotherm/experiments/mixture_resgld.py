@@ -8,7 +8,7 @@ import numpy as np
 
 from isotherm.experiments.plots import panels
 from isotherm.experiments.reproduce import Outcome
-from isotherm.experiments.result import Row
+from isotherm.experiments.result import Row, differences
 from isotherm.potentials import Potential, with_noise
 from isotherm.runs import Run
 from isotherm.samplers import naive_resgld, resgld, sgld
@@ -53,6 +53,11 @@ def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
         studies[target.name] = target, {_label(factor): run for factor, run in found.items()}
         for factor, run in found.items():
             rows += _rows(f"{target.name}, {_label(factor)}", run, target, _THESIS.get((target.name, factor)))
+        names = [f"{target.name}, {_label(factor)}" for factor in factors]
+        pairs = [
+            (name, other) for name in names for other in (names[0], names[-1]) if ", F = " in name and name != other
+        ]
+        rows += differences(rows, "histogram error", pairs)
     return Outcome(rows, {"mixtures": _draw(studies)})
 
 

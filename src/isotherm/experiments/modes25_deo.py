@@ -41,8 +41,7 @@ class Config:
         thinning: iterations between two draws.
         targets: S of the study.
         windows: W of the study.
-        tuned_targets: S among which DEO* chooses.
-        tuned_steps: step sizes among which SGLD chooses.
+        tuned_steps: step sizes of the target among which DEO* and SGLD choose.
         tuned_peaks: largest step sizes of a cycle among which cyclical SGLD chooses.
     """
 
@@ -58,7 +57,6 @@ class Config:
     thinning: int = 10
     targets: tuple[float, ...] = (0.2, 0.3, 0.4, 0.5, 0.6)
     windows: tuple[int, ...] = (1, 2, 4, 8, 12, 16)
-    tuned_targets: tuple[float, ...] = (0.3, 0.4, 0.5)
     tuned_steps: tuple[float, ...] = (0.003, 0.01, 0.02)
     tuned_peaks: tuple[float, ...] = (0.1, 0.3, 0.6)
 
@@ -111,10 +109,9 @@ def _compared(rows: list[Row], published: list[str], tuned: list[str]) -> list[R
     return differences(rows, "total variation", pairs)
 
 
-def _deo(config: Config, window: int, rate: float) -> Sampler:
-    return deo_sgd(
-        config.step_sizes, num_replicas=config.num_replicas, target=rate, buffer=config.buffer, window=window
-    )
+def _deo(config: Config, window: int, rate: float, lowest: float | None = None) -> Sampler:
+    steps = (lowest or config.step_sizes[0], config.step_sizes[1])
+    return deo_sgd(steps, num_replicas=config.num_replicas, target=rate, buffer=config.buffer, window=window)
 
 
 def _methods(config: Config) -> dict[str, tuple[dict[float, Sampler], float, dict[str, Any]]]:
@@ -125,7 +122,11 @@ def _methods(config: Config) -> dict[str, tuple[dict[float, Sampler], float, dic
         for peak in config.tuned_peaks
     }
     return {
-        "DEO* x P16": ({rate: _deo(config, config.window, rate) for rate in config.tuned_targets}, config.target, {}),
+        "DEO* x P16": (
+            {step: _deo(config, config.window, config.target, step) for step in config.tuned_steps},
+            config.step_sizes[0],
+            {},
+        ),
         "SGLD x P16": (
             {step: sgld(step_size=step) for step in config.tuned_steps},
             config.step_sizes[0],

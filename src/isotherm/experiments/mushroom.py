@@ -28,7 +28,7 @@ from isotherm.bandits import (
 from isotherm.experiments import small_sets
 from isotherm.experiments.plots import panels
 from isotherm.experiments.reproduce import Outcome
-from isotherm.experiments.result import Row
+from isotherm.experiments.result import Row, differences
 
 TITLE = "Mushrooms: cumulative regret"
 _EARLY = 0.1
@@ -80,6 +80,9 @@ def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
         played = play(environment, agent, settings, num_runs=config.num_runs, seed=seed, log=log)
         plays[name] = played
         rows += _rows(name, played)
+    own = "pICSGLD x P4"
+    for metric in ("regret", "regret of the first tenth", "regret of the second half"):
+        rows += differences(rows, metric, [(own, name) for name in plays if name != own])
     return Outcome(rows, {"regret": _picture(plays)})
 
 
@@ -115,6 +118,8 @@ def _rows(name: str, played: Play) -> list[Row]:
         Row.of_runs(name, "regret", played.regret[:, -1]),
         Row.of_runs(name, "regret of the first tenth", played.regret[:, early]),
         Row.of_runs(name, "regret of the second half", late),
+        Row.of_runs(name, "mean multiplier, lowest", played.multipliers.min(axis=1)),
+        Row.of_runs(name, "mean multiplier, highest", played.multipliers.max(axis=1)),
         Row(name, "seconds for all runs", None, played.seconds, None, len(played.regret)),
     ]
 

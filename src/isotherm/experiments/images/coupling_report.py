@@ -71,7 +71,10 @@ def _corrections(run: Run, plan: Plan) -> dict[str, Any]:
     known = np.isfinite(variances) & np.isfinite(ratio)
     late = known & (run.iterations >= plan.clock.num_steps // 2)
     epochs = (run.iterations + 1) // plan.clock.steps_per_epoch
+    seen = variances[known]
     return {
+        "variance, first quarter": float(np.mean(seen[: max(len(seen) // 4, 1)])) if known.any() else None,
+        "variance, last": float(seen[-1]) if known.any() else None,
         "variance, last half": float(np.mean(variances[late])) if late.any() else None,
         "correction over loss, median": float(np.median(ratio[known])) if known.any() else None,
         "variance over time": {"epoch": epochs[known].tolist(), "variance": variances[known].tolist()},

@@ -1,0 +1,77 @@
+"""The ledger of claims: what decides a verdict, and that every check can be decided once its experiment has run."""
+
+import pytest
+
+from docs.claims import CONFIRMED, NOT_RUN, PARTLY, REFUTED, UNDECIDED, check, judge, load_claims, tally
+from docs.tables import ROOT, records
+
+# Records of image experiments that are still to be made.
+PLANNED = {
+    "cifar-resghmc",
+    "cifar-resghmc-cifar10",
+    "cifar-vr-long",
+    "cifar-vr-cifar10",
+    "ood-svhn",
+    "cifar-deo",
+    "cifar-csghmc",
+    "cifar-icsghmc-full",
+}
+
+
+def record(*rows):
+    """A record of rows (method, value, error) of one metric."""
+    return {"e": {"rows": [{"method": m, "metric": "error", "ours": v, "std_error": s} for m, v, s in rows]}}
+
+
+@pytest.mark.parametrize(
+    ("given", "rows", "verdict"),
+    [
+        ({"method": "A - B", "sign": "-"}, [("A - B", -1.0, 0.3)], CONFIRMED),
+        ({"method": "A - B", "sign": "-"}, [("A - B", -1.0, 0.4)], UNDECIDED),
+        ({"method": "A - B", "sign": "-"}, [("A - B", 1.0, 0.3)], REFUTED),
+        ({"method": "A - B", "sign": "-"}, [("A - B", -1.0, None)], UNDECIDED),
+        ({"method": "A", "minus": "B", "sign": "+"}, [("A", 3.0, 0.3), ("B", 1.0, 0.4)], CONFIRMED),
+        ({"method": "A", "minus": "B", "sign": "+"}, [("A", 3.0, 0.6), ("B", 1.0, 0.8)], UNDECIDED),
+        ({"method": "A", "near": 10.0}, [("A", 12.4, 0.01)], CONFIRMED),
+        ({"method": "A", "near": 10.0}, [("A", 12.6, 0.01)], REFUTED),
+        ({"method": "A", "near": 10.0}, [("A", 13.0, 1.1)], CONFIRMED),
+        ({"method": "A", "near": 0.0, "tolerance": 0.1}, [("A", 0.2, 0.01)], REFUTED),
+        ({"method": "A", "at_least": 2.0}, [("A", 2.5, 0.1)], CONFIRMED),
+        ({"method": "A", "at_least": 2.0}, [("A", 2.5, 0.2)], UNDECIDED),
+        ({"method": "A", "at_most": 2.0}, [("A", 2.5, None)], REFUTED),
+        ({"method": "A", "over": "B", "at_least": 2.0}, [("A", 9.0, 0.1), ("B", 3.0, 0.1)], CONFIRMED),
+        ({"method": "A, tuned *", "at_least": 2.0}, [("A, tuned (0.1)", 3.0, 0.1)], CONFIRMED),
+        ({"method": "A", "at_least": 2.0}, [("B", 3.0, 0.1)], NOT_RUN),
+        ({"method": "A", "over": "C", "at_least": 2.0}, [("A", 3.0, 0.1)], NOT_RUN),
+    ],
+)
+def test_verdicts(given, rows, verdict):
+    assert check({"experiment": "e", "metric": "error", **given}, record(*rows)).verdict == verdict
+
+
+def test_parts_of_a_claim():
+    rows = record(("A", 3.0, 0.1), ("B", 1.0, 0.1))
+
+    def verdict(*methods):
+        checks = [{"experiment": "e", "method": method, "metric": "error", "at_least": 2.0} for method in methods]
+        return judge({"checks": checks}, rows)[0]
+
+    assert verdict("A", "A") == CONFIRMED
+    assert verdict("A", "B") == PARTLY
+    assert verdict("B", "B") == REFUTED
+    assert verdict("A", "C") == CONFIRMED
+    assert verdict("C", "C") == NOT_RUN
+
+
+def test_every_check_names_a_row_or_an_experiment_that_is_still_to_run():
+    found, claims = records(), load_claims(ROOT)
+    assert len(claims) >= 40
+    assert sum(tally(claims, found).values()) == len(claims)
+    assert sum("instructive" in claim for claim in claims) == 3
+    for claim in claims:
+        verdict, findings = judge(claim, found)
+        assert verdict in (REFUTED, PARTLY) or "instructive" not in claim
+        for given, finding in zip(claim["checks"], findings, strict=True):
+            if given["experiment"] not in found:
+                assert given["experiment"] in PLANNED
+                assert finding.verdict == NOT_RUN
