@@ -6,6 +6,8 @@ With --check, only says whether they are up to date.
 import json
 import pathlib
 import sys
+import tomllib
+from fnmatch import fnmatchcase
 from typing import Any
 
 from docs.claims import claims_page, load_claims, tally_table
@@ -87,18 +89,33 @@ def minimize_table() -> str:
 
 
 def experiments_page() -> str:
-    """Every number of every record, for docs/experiments.md."""
-    text = "# Experiments\n\nAll numbers of the records in `results/`, made by `isotherm reproduce NAME`. "
-    text += "Written by `python -m docs.tables`.\n"
+    """For every experiment the question, the answer, the pictures and the numbers that carry it; all others folded."""
+    questions = tomllib.loads((ROOT / "docs" / "questions.toml").read_text())
+    text = "# Experiments\n\nOf every experiment the question, our answer, the pictures, and the few numbers that carry it; all "
+    text += "numbers of the records in `results/` are below each. `isotherm reproduce NAME` makes a record; "
+    text += "`python -m docs.tables` writes this page. What the thesis claims: [claims.md](claims.md).\n"
     for name, record in records().items():
-        text += f"\n## {name}\n\nScale: {record['scale']}, {record['seconds']:.0f} s, seed {record['seed']}.\n\n"
-        text += f"{REMARKS[name]}\n\n" if name in REMARKS else ""
+        asked = questions[name]
+        shown = [row for row in record["rows"] if _is_shown(row, asked["rows"])]
+        text += f"\n## {name}\n\n**{asked['question']}**\n\n{asked['answer']}\n\n"
         text += f"**Under revision** (rows marked †): {UNDER_REVISION[name][1]}.\n\n" if name in UNDER_REVISION else ""
         pictures = sorted(path.name for path in (ROOT / "results" / name).glob("*.png"))
         text += "".join(f"![{picture}](../results/{name}/{picture})\n\n" for picture in pictures)
-        text += "| method | metric | thesis | ours | runs |\n|---|---|---|---|---|\n"
-        text += "".join(f"| {_cells(row, name)} |\n" for row in record["rows"])
+        text += f"{_rows_table(shown, name)}\n"
+        text += f"{REMARKS[name]}\n\n" if name in REMARKS else ""
+        text += f"Scale: {record['scale']}, {record['seconds']:.0f} s, seed {record['seed']}.\n\n"
+        text += f"<details><summary>All {len(record['rows'])} numbers</summary>\n\n"
+        text += f"{_rows_table(record['rows'], name)}\n</details>\n"
     return text
+
+
+def _is_shown(row: dict[str, Any], patterns: list[list[str]]) -> bool:
+    return any(fnmatchcase(row["method"], method) and fnmatchcase(row["metric"], metric) for method, metric in patterns)
+
+
+def _rows_table(rows: list[dict[str, Any]], name: str) -> str:
+    lines = "".join(f"| {_cells(row, name)} |\n" for row in rows)
+    return f"| method | metric | thesis | ours | runs |\n|---|---|---|---|---|\n{lines}"
 
 
 def _mark(name: str, row: dict[str, Any]) -> str:

@@ -80,7 +80,7 @@ class Run:
             **totals,
         )
         count = times.before(run.num_steps) if isinstance(times, RecordTimes) else len(times)
-        return run if count == len(times) else run.select(slice(count))
+        return run if count == run.num_draws else run.select(slice(count))
 
     @functools.cached_property
     def bias(self) -> Bias | None:

@@ -1,4 +1,4 @@
-"""Finished runs in folders."""
+"""Runs in folders, finished or not."""
 
 import dataclasses
 import pathlib
@@ -40,13 +40,18 @@ def write_end(run: "Run", folder: pathlib.Path) -> None:
     write_json(folder / "finished.json", {"times": times} | {name: getattr(run, name) for name in _TOTALS})
 
 
+def write_progress(folder: pathlib.Path, iteration: int, times: RecordTimes, seconds: float) -> None:
+    """What is known at a checkpoint, from which a run that was killed can be read."""
+    known = {"num_steps": iteration, "times": dataclasses.asdict(times), "seconds": seconds, "compile_seconds": 0.0}
+    write_json(folder / "progress.json", known)
+
+
 def load(folder: pathlib.Path) -> dict[str, Any]:
-    """The arguments of `Run.assemble` from the folder of a finished run."""
+    """The arguments of `Run.assemble` from the folder of a run. One that was killed ends at its last checkpoint."""
     stored = read_json(folder / "run.json")
     check_format(stored, folder)
     if not (folder / "finished.json").exists():
-        remedy = "It was stopped before its end: continue it with `iso.resume` or `isotherm resume`."
-        refuse("folder", "a finished run", f"{folder} without finished.json", remedy)
+        return _load_unfinished(folder, stored)
     finished = read_json(folder / "finished.json")
     end = jax.tree.map(np.asarray, read_records(folder / "end"))
     return {
@@ -57,4 +62,24 @@ def load(folder: pathlib.Path) -> dict[str, Any]:
         "environment": stored["environment"],
         "checkup": bias_from(end["bias"]) if "bias" in end else None,
         **{name: finished[name] for name in _TOTALS},
+    }
+
+
+def _load_unfinished(folder: pathlib.Path, stored: dict[str, Any]) -> dict[str, Any]:
+    """Draws up to the last checkpoint; what is counted over a run is known at its end alone."""
+    if not (folder / "progress.json").exists():
+        remedy = "It was stopped before its first one: go on with `iso.resume` or `isotherm resume`."
+        refuse("folder", "a run that has come to a checkpoint", str(folder), remedy)
+    progress = read_json(folder / "progress.json")
+    times = RecordTimes.from_json(progress["times"])
+    if times.before(progress["num_steps"]) == 0:
+        refuse("folder", "a run with draws", f"{folder}, still in its burn-in", "Go on with `iso.resume`.")
+    return {
+        "arrays": read_records(folder / "records"),
+        "times": times,
+        "stats": {},
+        "config": stored["config"],
+        "environment": stored["environment"],
+        "checkup": None,
+        **{name: progress[name] for name in _TOTALS},
     }

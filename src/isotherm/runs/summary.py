@@ -86,6 +86,12 @@ def _name_of(shapes: dict[str, tuple[int, ...]], number: int) -> str:
 def _notes(run: Run) -> list[str]:
     total = int(np.asarray(run.log_weights).size)
     notes = [f"{total} draws of {run.name or 'a sampler'} in {run.num_steps} iterations, {run.seconds:.3g} s."]
+    asked = run.config.get("settings", {}).get("num_steps", run.num_steps)
+    if run.num_steps < asked:
+        notes.append(f"Stopped after {run.num_steps} of {asked} iterations; `iso.resume` goes on.")
+    if "diverged_at" not in run.stats:
+        notes.append("Read at a checkpoint: divergences, couplings and bias are known once the run has ended.")
+        return notes
     diverged = np.asarray(run.stats["diverged_at"]) >= 0
     if diverged.any():
         notes.append(f"{int(diverged.sum())} of {diverged.size} chains diverged; lower `step_size` or use a `box`.")

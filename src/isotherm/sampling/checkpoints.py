@@ -18,6 +18,7 @@ class Checkpoints:
 
         logging.getLogger("absl").setLevel(logging.ERROR)
         options = ocp.CheckpointManagerOptions(max_to_keep=2, enable_async_checkpointing=False)
+        self.folder = folder
         self._manager = ocp.CheckpointManager(folder.resolve() / "checkpoints", options=options)
         self._standard = ocp.args.StandardSave, ocp.args.StandardRestore
 

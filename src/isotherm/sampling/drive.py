@@ -2,6 +2,7 @@
 
 import dataclasses
 import pathlib
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -11,17 +12,19 @@ import numpy as np
 
 from isotherm.engine.blocks import Carry, Times
 from isotherm.runs.run import Run
-from isotherm.runs.saving import write_end
+from isotherm.runs.saving import write_end, write_progress
 from isotherm.runs.store import MemorySink, StoreSink
 from isotherm.sampling.checkpoints import Checkpoints
 from isotherm.sampling.checkup import checkups_of
 from isotherm.sampling.describe import environment
 from isotherm.sampling.divergence import refuse_run_without_draws, report_divergence
+from isotherm.sampling.interrupts import Interrupts
 from isotherm.sampling.prepare import PreparedRun
 from isotherm.sampling.progress import Progress, Status
 from isotherm.sampling.records_to_host import records_to_host
 
 _SECONDS_PER_BLOCK = 0.5
+_SECONDS_TO_FIRST_CHECKPOINT = 3.0
 _GROWTH_PER_BLOCK = 16
 
 
@@ -55,9 +58,11 @@ def drive(prepared: PreparedRun, host: Host, reached: Reached, prepare_seconds: 
     carry, records = prepared.init()
     carry, iteration, num_done = reached.carry or carry, reached.iteration, reached.num_records
     pace = settings.block_length or program.chunk
-    began = saved = time.perf_counter()
+    began = time.perf_counter()
+    saved = began - max(host.checkpoint_every - _SECONDS_TO_FIRST_CHECKPOINT, 0.0)
     lanes = int(np.prod(program.lanes))
-    with Progress(prepared.configs[0]["sampler"]["name"], iteration, settings.num_steps, lanes, host.progress) as bar:
+    name = prepared.configs[0]["sampler"]["name"]
+    with Interrupts() as interrupts, Progress(name, iteration, settings.num_steps, lanes, host.progress) as bar:
         while iteration < settings.num_steps:
             carry = prepared.source.work(program, prepared.keys, carry, iteration)
             last = _end_of_block(prepared, iteration, num_done, pace)
@@ -82,6 +87,9 @@ def drive(prepared: PreparedRun, host: Host, reached: Reached, prepare_seconds: 
                 sink.flush()
                 checkpoints.save(iteration, carry, num_done)
                 saved = time.perf_counter()
+                write_progress(checkpoints.folder, iteration, times, saved - began)
+            if interrupts.received is not None:
+                break
             if np.all(np.asarray(carry.milestones.diverged_at) >= 0):
                 break
             if host.callback is not None and host.callback(Status.of(iteration, carry.milestones)) is True:
@@ -94,22 +102,41 @@ def drive(prepared: PreparedRun, host: Host, reached: Reached, prepare_seconds: 
         # A run that was stopped ahead of its first draw can go on; one that diverged there cannot.
         if not (is_without_draws and np.all(diverged_at >= 0)):
             checkpoints.save(iteration, carry, num_done)
+            write_progress(checkpoints.folder, iteration, times, spent["seconds"])
         checkpoints.close()
+    if interrupts.received is not None:
+        _report_interrupt(prepared, host.folder, iteration)
+        if is_without_draws:
+            interrupts.finish()
+            raise KeyboardInterrupt
     if is_without_draws:
         refuse_run_without_draws(diverged_at)
     told = program.statistics(carry)
     stats = prepared.layout.state({name: value for name, value in told.items() if jax.tree.leaves(value)})
     checkups = checkups_of(prepared, carry)
-    if not host.measure_bias:
+    if not host.measure_bias or interrupts.received is not None:
         checkups = [None] * len(checkups)
     totals = {"num_steps": iteration, "checkup": checkups[0], **spent}
     run = Run.assemble(sink.read(), times, stats, prepared.configs[0], environment(), **totals)
     if host.folder is not None:
         write_end(run, host.folder)
     report_divergence(diverged_at, host.throw)
+    interrupts.finish()
     if prepared.layout.num_samplers is None:
         return [run]
     return [run.of_sampler(number, *own) for number, own in enumerate(zip(prepared.configs, checkups, strict=True))]
+
+
+def _report_interrupt(prepared: PreparedRun, folder: pathlib.Path | None, iteration: int) -> None:
+    """Say on standard error how far a run came, and how it goes on."""
+    total = prepared.settings.num_steps
+    if folder is None:
+        remedy = "The draws so far are in the run that is returned. With out=... it could go on later."
+    elif prepared.configs[0]["source"] is not None:
+        remedy = f"Everything is on disk. Go on with: isotherm resume {folder}"
+    else:
+        remedy = f'Everything is on disk. Go on with: iso.resume("{folder}", potential, sampler)'
+    print(f"Interrupted after {iteration:,} of {total:,} iterations. {remedy}", file=sys.stderr, flush=True)
 
 
 def _end_of_block(prepared: PreparedRun, first: int, num_done: int, pace: int) -> int:
