@@ -135,3 +135,30 @@ def test_a_run_that_was_killed_is_read_up_to_its_last_checkpoint(tmp_path):
     found = iso.load(tmp_path / "run")
     np.testing.assert_array_equal(found.draws[:], whole.draws[:])
     assert "Read at a checkpoint" in str(found.summary())
+
+
+def test_a_script_can_be_run_twice(tmp_path):
+    part = go(tmp_path / "run", resume=True, callback=interrupting(100_000))
+    assert part.num_steps < 400_000
+    with pytest.raises(ValueError, match=r"`out` must be a folder without a run; got .* Pass resume=True"):
+        go(tmp_path / "run")
+    again = go(tmp_path / "run", resume=True)
+    np.testing.assert_array_equal(again.draws[:], go(tmp_path / "whole").draws[:])
+    # Once it has ended, the same script only reads it.
+    np.testing.assert_array_equal(go(tmp_path / "run", resume=True).draws[:], again.draws[:])
+
+
+def test_a_run_with_other_settings_is_not_gone_on_with(tmp_path):
+    go(tmp_path / "run")
+    others: dict[str, Any] = SETTINGS | {"thinning": 50}
+    with pytest.raises(ValueError, match=r"`thinning` must be 100, as in the run in .*; got 50"):
+        iso.sample(
+            energy,
+            iso.sghmc(1e-3),
+            init=iso.per_chain(np.zeros((4, 2), np.float32)),
+            out=tmp_path / "run",
+            resume=True,
+            **others,
+        )
+    with pytest.raises(ValueError, match="`resume` must be given with `out`"):
+        iso.sample(energy, iso.sgld(1e-3), init=jnp.zeros(2), resume=True, **SETTINGS)

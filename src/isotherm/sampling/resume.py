@@ -71,6 +71,24 @@ def resume(
         return _go_on(as_potential(potential), sampler, num_steps, init, collect, host)
 
 
+def go_on_with(
+    potential: Potential,
+    sampler: Sampler,
+    settings: Settings,
+    init: Any,
+    collect: Callable[[Any], Any],
+    host: Host,
+) -> Run:
+    """For `sample(resume=True)`: go on with the run in the host's folder, whose settings must be those that are asked for."""
+    assert host.folder is not None
+    stored, asked = read_configuration(host.folder)[0]["settings"], settings.as_json()
+    for name in ("num_chains", "num_runs", "num_ladders", "seed", "thinning", "burn_in"):
+        if stored[name] != asked[name]:
+            refuse(name, f"{stored[name]}, as in the run in {host.folder}", asked[name], "Start another run elsewhere.")
+    with locked(host.folder, "out"):
+        return _go_on(potential, sampler, settings.num_steps, init, collect, host)
+
+
 def _go_on(
     potential: Potential,
     sampler: Sampler,

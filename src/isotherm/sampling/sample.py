@@ -41,6 +41,7 @@ def sample(
     burn_in: int = 0,
     init: Any = None,
     out: str | pathlib.Path | None = None,
+    resume: bool = False,
     collect: Callable[[Any], Any] = identity,
     target_energy: float = -np.inf,
     track_best: bool | None = None,
@@ -73,6 +74,8 @@ def sample(
         init: a position, `iso.per_chain(positions)`, or a function of a key, called for every chain. Potentials of networks have
             one of their own.
         out: a folder to stream draws and checkpoints to; None keeps draws in memory.
+        resume: whether to go on with the run that `out` holds, if it holds one, so that a script can be run again after it was
+            stopped. Everything else must be as it was; only `num_steps` may be larger.
         collect: what to keep of a position; by default all of it.
         target_energy: the energy whose first hit is reported.
         track_best: whether the best position is followed at every iteration; None does it for potentials without data.
@@ -116,6 +119,13 @@ def sample(
         block_length=block_length,
     )
     check_real("checkpoint_every", checkpoint_every, "Give seconds.", minimum=0.0)
+    if resume and out is None:
+        refuse("resume", "given with `out`", "no folder", "Pass out=..., the folder of the run to go on with.")
+    if resume and out is not None and (pathlib.Path(out) / "run.json").exists():
+        from isotherm.sampling.resume import go_on_with
+
+        host = Host(pathlib.Path(out), checkpoint_every, progress, throw, callback, measure_bias)
+        return go_on_with(potential, sampler, settings, first_position(init, seed), collect, host)
     with contextlib.ExitStack() as stack:
         folder = None if out is None else stack.enter_context(_claimed(pathlib.Path(out)))
         layout = Layout(None, settings.num_runs, ladders_of(sampler, settings))
@@ -155,7 +165,7 @@ def _claimed(folder: pathlib.Path) -> Iterator[pathlib.Path]:
     """A folder that holds no run, while it is locked. What a start that was cut short left there is cleared."""
     with locked(folder, "out"):
         if (folder / "run.json").exists():
-            remedy = "Choose another folder, or continue this one with `iso.resume` or `isotherm resume`."
+            remedy = "Pass resume=True to go on with it (`isotherm resume` in a shell), or choose another folder."
             refuse("out", "a folder without a run", f"{folder}, which holds one", remedy)
         for name in ("start", "checkpoints", "records"):
             shutil.rmtree(folder / name, ignore_errors=True)
