@@ -2,10 +2,10 @@
 
 Stochastic energies are N/n times the sum of squared errors of a batch, targets are not scaled, features are. The thesis does not
 give the gain, the number of bins, or where the partition starts: here a gain chosen on parts of the training data, 200 bins
-from the first multiple of the width, and the field whose fixed point is exact. With its temperatures, zetas and bins of 100 the
-multiplier is 1 plus at most a few hundredths times a step of log theta: the rows "auto" have the partition, zeta and gain that this
-library finds by itself, so that the contour really acts. Energy's target is the heating load; the author's other code uses the
-cooling load. The prior's precision, 1e-4, is nearly flat; "1e-4 per example" reads the thesis' L2 penalty the other way.
+from the first multiple of the width, and the field whose fixed point is exact. The rows "auto" have the partition, zeta and gain
+that this library finds by itself: its bins are as wide as the energies vary, which at these temperatures is so much that the
+multiplier stays at 1. Energy's target is the heating load; the author's other code uses the cooling load. The prior's precision,
+1e-4, is nearly flat; "1e-4 per example" reads the thesis' L2 penalty the other way.
 """
 
 import dataclasses
