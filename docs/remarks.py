@@ -44,10 +44,6 @@ UNDER_REVISION: dict[str, tuple[tuple[str, ...], str]] = {
         (),
         "sums over bins drifted in single precision, which left the multiplier wrong at the edges of blocks",
     ),
-    "interaction": (
-        (),
-        "the field of these runs is now relative to its largest value, which changes what the gain means",
-    ),
     "mnist-awsgld": ((), "one run of each method, without errors"),
     "mnist-icsgld": ((), "one run of each method, without errors"),
     "mushroom": (

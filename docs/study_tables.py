@@ -45,7 +45,8 @@ def contours_table() -> str:
         barrier = rows["sgld"]["barrier"]
         low, high = rows["icsgld"]["multiplier"]
         height = f"{barrier:.3g}" if barrier else ""
-        lines.append(f"| {target} | {height} | {' | '.join(cells)} | {low:.2f} to {high:.2f} |")
+        mark = " (fresh)" if rows["sgld"].get("is_fresh") else ""
+        lines.append(f"| {target}{mark} | {height} | {' | '.join(cells)} | {low:.2f} to {high:.2f} |")
     return "\n".join(lines)
 
 

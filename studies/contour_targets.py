@@ -197,3 +197,17 @@ def targets() -> list[Target]:
         signed_mean(None),
         signed_mean(20),
     ]
+
+
+def fresh_targets() -> list[Target]:
+    """Others, on which nothing was chosen."""
+    return [
+        gaussian(7),
+        gaussian(20, 10.0),
+        ripples(3.0, 5),
+        double_well(6.0, 1.0),
+        double_well(10.0, 0.2),
+        modes25(0.5),
+        modes25(1.5),
+        two_modes(3, 4.5, 0.4),
+    ]
