@@ -49,7 +49,7 @@ def test_killed_at_twenty_random_moments(tmp_path, start):
         # Every other one is killed while it iterates; the others at any moment, such as while they start.
         while kills % 2 and is_alive(process) and not has_saved(folder, began):
             time.sleep(0.05)
-        time.sleep(moments.uniform(0.0, 2.0))
+        time.sleep(moments.uniform(0.0, 1.0))
         if is_alive(process):
             kills += 1
             kills_while_running += has_saved(folder, began)
