@@ -7,12 +7,12 @@ import numpy as np
 
 from isotherm.runs.canvas import canvas
 from isotherm.runs.estimates import normalized_weights
-from isotherm.runs.run import Run
+from isotherm.runs.run_estimates import RunEstimates
 
 _MOST_POINTS = 2_000
 
 
-def plot_trace(run: Run, coordinates: tuple[int, ...] = (0, 1), axes: Any = None) -> Any:
+def plot_trace(run: RunEstimates, coordinates: tuple[int, ...] = (0, 1), axes: Any = None) -> Any:
     """The first coordinates of every chain against the iteration. Returns Matplotlib's figure."""
     flat = _flat_coordinates(run)
     coordinates = tuple(c for c in coordinates if c < flat.shape[-1])
@@ -27,7 +27,7 @@ def plot_trace(run: Run, coordinates: tuple[int, ...] = (0, 1), axes: Any = None
 
 
 def plot_density(
-    run: Run, coordinates: tuple[int, ...] = (0, 1), bins: int = 100, limits: Any = None, axes: Any = None
+    run: RunEstimates, coordinates: tuple[int, ...] = (0, 1), bins: int = 100, limits: Any = None, axes: Any = None
 ) -> Any:
     """The weighted density of one coordinate, or of two. Returns Matplotlib's figure."""
     flat = _flat_coordinates(run)
@@ -50,7 +50,7 @@ def plot_density(
     return figure
 
 
-def plot_energy(run: Run, bins: int = 60, axes: Any = None) -> Any:
+def plot_energy(run: RunEstimates, bins: int = 60, axes: Any = None) -> Any:
     """Energies of the draws against the iteration, and their weighted distribution. Returns Matplotlib's figure."""
     figure, axes = canvas(axes, 2, (8, 4.4))
     energies = np.asarray(run.energies, np.float64)
@@ -67,7 +67,7 @@ def plot_energy(run: Run, bins: int = 60, axes: Any = None) -> Any:
     return figure
 
 
-def _flat_coordinates(run: Run) -> np.ndarray:
+def _flat_coordinates(run: RunEstimates) -> np.ndarray:
     """Draws with all coordinates of a position along the last axis."""
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(run.draws)]
     lead = run.log_weights.ndim

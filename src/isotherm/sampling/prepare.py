@@ -140,6 +140,7 @@ def _configuration(
     return {
         "sampler": describe(sampler),
         "potential": describe(potential),
+        "texts": {"sampler": repr(sampler), "potential": repr(potential)},
         "settings": prepared.settings.as_json(),
         "position": shapes,
         "collect": getattr(collect, "__qualname__", type(collect).__name__),
