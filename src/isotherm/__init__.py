@@ -8,7 +8,7 @@ Conventions: U(x) = -log prior(x) - (N/n) * sum of log likelihoods, density exp(
 ...), or (run, chain, draw, ...) where `num_runs` is given.
 """
 
-from isotherm import bandits, contour, data, estimators, exchange, kernels, potentials, predictive, targets
+from isotherm import bandits, contour, data, estimators, exchange, kernels, potentials, predictive, targets, transforms
 from isotherm.foundation import schedules
 from isotherm.foundation.backend import ask_for_whole_loops
 from isotherm.foundation.compilation_cache import use_compilation_cache
@@ -116,6 +116,7 @@ __all__ = [
     "sweep",
     "targets",
     "thesis",
+    "transforms",
     "use_compilation_cache",
     "vr_resghmc",
     "vr_resgld",

@@ -82,6 +82,7 @@ class RunEstimates(RunData):
 
     def log_density_of_states(self, num_cells: int = 50) -> by_energy.Histogram:
         """Log of the volume per energy, up to a constant."""
+        self._refuse_jacobians()
         return by_energy.log_density_of_states(self.energy_histogram(num_cells), self.temperature)
 
     def log_z_ratio(self, to: float) -> estimates.Estimate:
@@ -90,6 +91,7 @@ class RunEstimates(RunData):
         For samplers that flatten the energy: the draws of others hardly overlap with another temperature. Warns where the overlap
         is too small, and takes off what noise on the energies adds, where that is known.
         """
+        self._refuse_jacobians()
         log_weights = np.asarray(self.log_weights)
         finite = log_weights[np.isfinite(log_weights)]
         if finite.size == 0 or np.ptp(finite) < 1e-6:
@@ -104,8 +106,14 @@ class RunEstimates(RunData):
 
         Exact when energies are; also with Gaussian noise that is the same everywhere, which weighs all draws alike.
         """
+        self._refuse_jacobians()
         tilt = by_energy.log_tilt(np.asarray(self.energies), self.temperature, to)
         log_weights = np.asarray(self.log_weights, np.float64)
         # Draws of a diverged chain have no energy, and go on counting for nothing.
         log_weights = log_weights + np.where(np.isfinite(log_weights), tilt, 0.0)
         return dataclasses.replace(self, log_weights=log_weights, config={**self.config, "temperature": float(to)})
+
+    def _refuse_jacobians(self) -> None:
+        if self.config.get("is_constrained"):
+            remedy = "The Jacobian depends on the temperature: sample again, with `constrain(..., temperature=...)`."
+            refuse("run", "one of free parameters", "energies that hold a Jacobian", remedy)

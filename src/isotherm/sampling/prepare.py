@@ -147,6 +147,7 @@ def _configuration(
         "start_energy": energy,
         "temperature": temperature_of_draws(sampler, prepared.times),
         "is_exact": potential.is_exact,
+        "is_constrained": potential.space is not None,
         "is_joint": sampler.kernel.is_joint,
         "has_one_start": _has_one_start(prepared.position, lead),
         "thread_pool_size": thread_pool_size(),
