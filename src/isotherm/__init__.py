@@ -54,7 +54,7 @@ from isotherm.samplers import (
     vr_resghmc,
     vr_resgld,
 )
-from isotherm.sampling import Sampler, per_chain, resume, sample, sweep
+from isotherm.sampling import Sampler, as_optax, per_chain, resume, sample, sweep, to_blackjax
 from isotherm.sampling.advise import Advice, advise
 
 ask_for_whole_loops()
@@ -69,6 +69,7 @@ __all__ = [
     "Run",
     "Sampler",
     "advise",
+    "as_optax",
     "awsgld",
     "bandits",
     "contour",
@@ -116,6 +117,7 @@ __all__ = [
     "sweep",
     "targets",
     "thesis",
+    "to_blackjax",
     "transforms",
     "use_compilation_cache",
     "vr_resghmc",
