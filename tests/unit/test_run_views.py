@@ -1,6 +1,7 @@
 """Runs as people meet them: five lines, means, quantiles, tables, and arrays on disk that behave like NumPy's."""
 
 import dataclasses
+import inspect
 import subprocess
 import sys
 
@@ -230,6 +231,22 @@ def test_samplers_and_potentials_print_short():
         assert repr(value) == text
     ladder = repr(iso.resgld(0.002, temperatures=(1.0, 3.0)))
     assert ladder.startswith("resgld(step_size=0.002, temperature=1.0, ladder=Ladder(")
+
+
+def test_plots_name_parameters_and_chains(plain, weighted):
+    for run in (plain, weighted):
+        trace, density, energies = run.plot_trace(), run.plot_density(coordinates=(0, 2)), run.plot_energy(bins=20)
+        assert [axis.get_ylabel() for axis in trace.axes] == ["alpha", "beta[0, 0]"]
+        assert trace.axes[0].get_legend().get_texts()[4].get_text() == "run 1, chain 1"
+        assert energies.axes[0].get_legend() is not None
+        axis, bar = density.axes
+        assert (axis.get_xlabel(), axis.get_ylabel(), bar.get_ylabel()) == ("alpha", "beta[0, 1]", "density")
+        assert len(run.plot_density(coordinates=(3,)).axes) == 1
+    for name in ("plot_trace", "plot_density", "plot_energy"):
+        kinds = {parameter.kind for parameter in inspect.signature(getattr(iso.Run, name)).parameters.values()}
+        assert inspect.Parameter.VAR_KEYWORD not in kinds
+    with pytest.raises(ValueError, match=r"`coordinates` must be numbers from 0 to 4; got \(7,\)"):
+        plain.plot_trace(coordinates=(7,))
 
 
 def test_importing_isotherm_leaves_heavy_packages_alone():

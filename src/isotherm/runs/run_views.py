@@ -40,20 +40,39 @@ class RunViews(RunEstimates):
 
         return to_dataframe(self)
 
-    def plot_trace(self, **options: Any) -> Any:
-        """Coordinates against iterations; see `isotherm.runs.plots.plot_trace`."""
+    def plot_trace(self, coordinates: tuple[int, ...] = (0, 1), axes: Any = None) -> Any:
+        """Coordinates of every chain against iterations. Returns Matplotlib's figure.
+
+        Args:
+            coordinates: which ones, counted through the leaves of a position.
+            axes: Matplotlib's, one for each of them; None makes a figure.
+        """
         from isotherm.runs.plots import plot_trace
 
-        return plot_trace(self, **options)
+        return plot_trace(self, coordinates, axes)
 
-    def plot_density(self, **options: Any) -> Any:
-        """Weighted histograms of one or two coordinates; see `isotherm.runs.plots.plot_density`."""
+    def plot_density(
+        self, coordinates: tuple[int, ...] = (0, 1), bins: int = 100, limits: Any = None, axes: Any = None
+    ) -> Any:
+        """The weighted density of one coordinate, or of two, with a color bar. Returns Matplotlib's figure.
+
+        Args:
+            coordinates: one or two, counted through the leaves of a position.
+            bins: cells along an axis.
+            limits: (low, high) of the axes; None is the range of the draws.
+            axes: Matplotlib's; None makes a figure.
+        """
         from isotherm.runs.plots import plot_density
 
-        return plot_density(self, **options)
+        return plot_density(self, coordinates, bins, limits, axes)
 
-    def plot_energy(self, **options: Any) -> Any:
-        """Energies against iterations, and their distribution; see `isotherm.runs.plots.plot_energy`."""
+    def plot_energy(self, bins: int = 60, axes: Any = None) -> Any:
+        """Energies against iterations, and their weighted distribution. Returns Matplotlib's figure.
+
+        Args:
+            bins: cells of the distribution.
+            axes: two of Matplotlib's; None makes a figure.
+        """
         from isotherm.runs.plots import plot_energy
 
-        return plot_energy(self, **options)
+        return plot_energy(self, bins, axes)
