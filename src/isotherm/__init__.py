@@ -8,7 +8,7 @@ Conventions: U(x) = -log prior(x) - (N/n) * sum of log likelihoods, density exp(
 ...), or (run, chain, draw, ...) where `num_runs` is given.
 """
 
-from isotherm import bandits, contour, data, estimators, exchange, kernels, potentials, predictive, targets
+from isotherm import bandits, contour, data, estimators, exchange, kernels, potentials, predictive, targets, transforms
 from isotherm.foundation import schedules
 from isotherm.foundation.backend import ask_for_whole_loops
 from isotherm.foundation.compilation_cache import use_compilation_cache
@@ -54,7 +54,7 @@ from isotherm.samplers import (
     vr_resghmc,
     vr_resgld,
 )
-from isotherm.sampling import Sampler, per_chain, resume, sample, sweep
+from isotherm.sampling import Sampler, as_optax, per_chain, resume, sample, sweep, to_blackjax
 from isotherm.sampling.advise import Advice, advise
 
 ask_for_whole_loops()
@@ -69,6 +69,7 @@ __all__ = [
     "Run",
     "Sampler",
     "advise",
+    "as_optax",
     "awsgld",
     "bandits",
     "contour",
@@ -116,6 +117,8 @@ __all__ = [
     "sweep",
     "targets",
     "thesis",
+    "to_blackjax",
+    "transforms",
     "use_compilation_cache",
     "vr_resghmc",
     "vr_resgld",

@@ -14,6 +14,7 @@ ORDER = [
     "models",
     "data",
     "potentials",
+    "transforms",
     "estimators",
     "kernels",
     "coupling",

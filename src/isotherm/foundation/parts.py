@@ -16,6 +16,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from isotherm.foundation.short_text import short_fields
+
 
 class _IsStatic:
     """Marks the type of a field."""
@@ -41,7 +43,16 @@ class Part:
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
+        # Ahead of the dataclass decorator, which leaves a `__repr__` that is there alone: its own prints arrays in full.
+        cls.__repr__ = cls.__dict__.get("__repr__", Part.__repr__)
         jax.tree_util.register_pytree_with_keys(cls, _flatten_with_keys, lambda *given: _rebuild(cls, *given), _flatten)
+
+    def __repr__(self) -> str:
+        return self.text_at(0)
+
+    def text_at(self, depth: int) -> str:
+        """One line for people, inside `depth` other parts."""
+        return short_fields(self, depth) if dataclasses.is_dataclass(self) else f"{type(self).__name__}()"
 
     def replaced(self, **changes: Any) -> Self:
         """A copy with other values, which are not checked: for values that are traced."""

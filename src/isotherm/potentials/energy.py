@@ -9,6 +9,7 @@ from jax import Array
 
 from isotherm.foundation.errors import refuse
 from isotherm.foundation.parts import Static
+from isotherm.foundation.short_text import function_name
 from isotherm.potentials.potential import Evaluation, Potential
 
 
@@ -26,6 +27,9 @@ class EnergyPotential(Potential):
         if not callable(self.energy):
             refuse("energy", "a function of a position", repr(self.energy), "Pass a function that returns a scalar.")
 
+    def text_at(self, depth: int) -> str:
+        return f"{type(self).__name__}({function_name(self.energy)})"
+
     def evaluate(self, position: Any, batch: Any, noise: Any, model_state: Any) -> Evaluation:
         energy = self.energy(position)
         return Evaluation(energy, jnp.zeros_like(energy), model_state)
@@ -40,6 +44,9 @@ class LogDensityPotential(Potential):
     """
 
     log_density: Static[Callable[[Any], Array]]
+
+    def text_at(self, depth: int) -> str:
+        return f"{type(self).__name__}({function_name(self.log_density)})"
 
     def evaluate(self, position: Any, batch: Any, noise: Any, model_state: Any) -> Evaluation:
         energy = -self.log_density(position)

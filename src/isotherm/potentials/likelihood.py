@@ -80,6 +80,11 @@ class LikelihoodPotential(Potential):
             remedy = "Data that stream, or that have room to grow, are seen through batches."
             refuse("batch_size", "a number of examples", "None", remedy)
 
+    def text_at(self, depth: int) -> str:
+        seen = "all at once" if self.batch_size is None else f"batches of {self.batch_size}"
+        rows = "streamed data" if self.data is None else f"{self.num_data} examples"
+        return f"{type(self).__name__}({rows}, {seen})"
+
     @property
     def num_data(self) -> int:
         """N, the number of examples."""

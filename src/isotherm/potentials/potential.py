@@ -53,6 +53,14 @@ class Potential(Part):
         return False
 
     @property
+    def space(self) -> Any:
+        """What maps positions of the sampler to those that users mean, a `transforms.space.Space`; None if they are the same."""
+        return None
+
+    def check_temperature(self, temperature: float | None) -> None:
+        """Refuse a temperature of the draws that the energy was not made for; None is one that changes."""
+
+    @property
     def init(self) -> Any:
         """Where chains start if nobody says: a position, a function of a key that draws one, or None if nothing is known."""
         return None
@@ -130,6 +138,13 @@ class WrappedPotential(Potential):
     @property
     def has_data(self) -> bool:
         return self.inner.has_data
+
+    @property
+    def space(self) -> Any:
+        return self.inner.space
+
+    def check_temperature(self, temperature: float | None) -> None:
+        self.inner.check_temperature(temperature)
 
     @property
     def init(self) -> Any:

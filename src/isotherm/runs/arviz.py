@@ -8,11 +8,11 @@ import numpy as np
 
 from isotherm.foundation.optional import require
 from isotherm.runs.estimates import normalized_weights, systematic_indices
-from isotherm.runs.pytree_json import named_leaves
-from isotherm.runs.run import Run
+from isotherm.runs.names import leaves_by_name
+from isotherm.runs.run_data import RunData
 
 
-def to_arviz(run: Run, weighted: bool = False) -> Any:
+def to_arviz(run: RunData, weighted: bool = False) -> Any:
     """A DataTree with dimensions (chain, draw); the chains of all runs stand one after another.
 
     ArviZ's own statistics ignore weights. So unless `weighted`, draws that carry different weights are resampled, systematically
@@ -35,7 +35,7 @@ def to_arviz(run: Run, weighted: bool = False) -> Any:
         ]
         draws, energies = jax.tree.map(lambda leaf: _choose(leaf, chosen), (draws, energies))
         stats = {"energy": _chains(energies)}
-    posterior = {"x" if name == "value" else name: _chains(leaf) for name, leaf in named_leaves(draws).items()}
+    posterior = {name: _chains(leaf) for name, leaf in leaves_by_name(draws).items()}
     with warnings.catch_warnings():
         # ArviZ suspects swapped axes where there are more chains than draws; here the axes are known.
         warnings.filterwarnings("ignore", "More chains")

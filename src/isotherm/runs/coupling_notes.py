@@ -4,7 +4,7 @@ import jax
 import numpy as np
 
 from isotherm.contour.contour import DEFAULT_BOUNDS
-from isotherm.runs.run import Run
+from isotherm.runs.run_estimates import RunEstimates
 
 # A range of multipliers below this flattens nothing.
 _LEAST_RANGE = 1e-3
@@ -23,7 +23,7 @@ _MOST_MOVED, _SURE = 0.5, 5.0
 _MOST_BELOW = 0.9
 
 
-def notes_on_exchange(run: Run) -> list[str]:
+def notes_on_exchange(run: RunEstimates) -> list[str]:
     """What is wrong with a ladder, in words; nothing for samplers without one."""
     stats = run.stats
     if "num_swaps" not in stats:
@@ -42,7 +42,7 @@ def notes_on_exchange(run: Run) -> list[str]:
     return notes + _notes_on_swaps(run) + _notes_on_hot_rungs(run)
 
 
-def _notes_on_swaps(run: Run) -> list[str]:
+def _notes_on_swaps(run: RunEstimates) -> list[str]:
     """Whether swaps let too much through."""
     coupling = run.config["sampler"]["coupling"]
     rule, scheme = coupling.get("rule", {}), coupling.get("scheme", {})
@@ -81,7 +81,7 @@ def _notes_on_swaps(run: Run) -> list[str]:
     return notes
 
 
-def _notes_on_hot_rungs(run: Run) -> list[str]:
+def _notes_on_hot_rungs(run: RunEstimates) -> list[str]:
     """Whether hot rungs sample their law, and whether what they do is carried down."""
     notes = []
     ratio = float(np.max(run.stats["step_size_ratios"]))
@@ -101,7 +101,7 @@ def _notes_on_hot_rungs(run: Run) -> list[str]:
     return notes
 
 
-def _replicas_differ(run: Run) -> bool:
+def _replicas_differ(run: RunEstimates) -> bool:
     """Whether the draws of a ladder's target depend on which replica was there."""
     rung = np.asarray(run.observed["rung"])
     places = np.unique(np.linspace(0, run.num_draws - 1, min(_MOST_LOOKS, run.num_draws)).astype(int))
@@ -124,7 +124,7 @@ def _rows(array: np.ndarray) -> np.ndarray:
     return array.reshape(-1, array.shape[-1])
 
 
-def _share_below(run: Run) -> float:
+def _share_below(run: RunEstimates) -> float:
     """The share of the draws below the first edge, where energies are those that the contour read."""
     coupling, potential = run.config["sampler"]["coupling"], run.config["potential"]
     low = coupling["partition"].get("low")
@@ -133,7 +133,7 @@ def _share_below(run: Run) -> float:
     return float(np.mean(np.asarray(run.energies) - coupling["offset"] <= low))
 
 
-def _notes_on_settling(run: Run) -> list[str]:
+def _notes_on_settling(run: RunEstimates) -> list[str]:
     """Whether weights at the start of the draws are of another theta than later ones."""
     if run.config["sampler"]["coupling"]["field"]["class"] == "Cumulative":
         # A running sum settles for as long as lower energies are found, which its weights allow for.
@@ -153,7 +153,7 @@ def _notes_on_settling(run: Run) -> list[str]:
     ]
 
 
-def notes_on_contours(run: Run) -> list[str]:
+def notes_on_contours(run: RunEstimates) -> list[str]:
     """What is wrong with a contour sampler, in words; nothing for other samplers."""
     stats = run.stats
     if "theta" not in stats:

@@ -1,64 +1,66 @@
 """Pictures of a run, with Matplotlib."""
 
+import math
 from typing import Any
 
 import jax
 import numpy as np
 
+from isotherm.foundation.errors import refuse
 from isotherm.runs.canvas import canvas
 from isotherm.runs.estimates import normalized_weights
-from isotherm.runs.run import Run
+from isotherm.runs.names import coordinate_name, shapes_of
+from isotherm.runs.run_data import RunData
 
 _MOST_POINTS = 2_000
+# Legends with more lines hide the picture.
+_MOST_NAMED = 8
 
 
-def plot_trace(run: Run, coordinates: tuple[int, ...] = (0, 1), axes: Any = None) -> Any:
-    """The first coordinates of every chain against the iteration. Returns Matplotlib's figure."""
-    flat = _flat_coordinates(run)
-    coordinates = tuple(c for c in coordinates if c < flat.shape[-1])
-    figure, axes = canvas(axes, len(coordinates), (8, 2.2 * len(coordinates)))
-    stride = -(-run.num_draws // _MOST_POINTS)
-    for axis, coordinate in zip(axes, coordinates, strict=True):
-        for chain in flat[..., ::stride, coordinate].reshape(-1, len(run.iterations[::stride])):
-            axis.plot(run.iterations[::stride], chain, lw=0.6, alpha=0.8)
-        axis.set_ylabel(f"x[{coordinate}]")
+def plot_trace(run: RunData, coordinates: tuple[int, ...] = (0, 1), axes: Any = None) -> Any:
+    """See `Run.plot_trace`."""
+    values, names = _chosen(run, coordinates)
+    figure, axes = canvas(axes, len(names), (8, 2.2 * len(names)))
+    for axis, one, name in zip(axes, values, names, strict=True):
+        _lines(run, axis, one)
+        axis.set_ylabel(name)
     axes[-1].set_xlabel("iteration")
+    _name_chains(axes[0])
     return figure
 
 
 def plot_density(
-    run: Run, coordinates: tuple[int, ...] = (0, 1), bins: int = 100, limits: Any = None, axes: Any = None
+    run: RunData, coordinates: tuple[int, ...] = (0, 1), bins: int = 100, limits: Any = None, axes: Any = None
 ) -> Any:
-    """The weighted density of one coordinate, or of two. Returns Matplotlib's figure."""
-    flat = _flat_coordinates(run)
+    """See `Run.plot_density`."""
+    values, names = _chosen(run, coordinates[:2])
     weights = normalized_weights(np.asarray(run.log_weights)).reshape(-1)
-    chosen = [flat[..., c].reshape(-1) for c in coordinates if c < flat.shape[-1]]
-    figure, (axis,) = canvas(axes, 1, (4.4, 4))
+    figure, (axis,) = canvas(axes, 1, (5.0, 4))
     # Draws of diverged chains may be NaN, which histograms refuse; their weight is zero.
     is_used = weights > 0
-    if len(chosen) == 1:
-        axis.hist(chosen[0][is_used], bins=bins, weights=weights[is_used], density=True, range=limits, color="C0")
-        axis.set_xlabel("x[0]")
+    flat = [one.reshape(-1)[is_used] for one in values]
+    axis.set_xlabel(names[0])
+    if len(flat) == 1:
+        axis.hist(flat[0], bins=bins, weights=weights[is_used], density=True, range=limits, color="C0")
         axis.set_ylabel("density")
         return figure
     span = None if limits is None else [limits, limits]
-    first, second = (values[is_used] for values in chosen)
-    axis.hist2d(first, second, bins=bins, weights=weights[is_used], range=span, cmap="magma")
-    axis.set_xlabel(f"x[{coordinates[0]}]")
-    axis.set_ylabel(f"x[{coordinates[1]}]")
-    axis.set_aspect("equal")
+    *_, image = axis.hist2d(*flat, bins=bins, weights=weights[is_used], range=span, density=True, cmap="magma")
+    axis.set_ylabel(names[1])
+    if limits is not None:
+        axis.set_aspect("equal")
+    figure.colorbar(image, ax=axis, label="density")
     return figure
 
 
-def plot_energy(run: Run, bins: int = 60, axes: Any = None) -> Any:
-    """Energies of the draws against the iteration, and their weighted distribution. Returns Matplotlib's figure."""
+def plot_energy(run: RunData, bins: int = 60, axes: Any = None) -> Any:
+    """See `Run.plot_energy`."""
     figure, axes = canvas(axes, 2, (8, 4.4))
     energies = np.asarray(run.energies, np.float64)
-    stride = -(-run.num_draws // _MOST_POINTS)
-    for chain in energies[..., ::stride].reshape(-1, len(run.iterations[::stride])):
-        axes[0].plot(run.iterations[::stride], chain, lw=0.6, alpha=0.8)
+    _lines(run, axes[0], energies)
     axes[0].set_xlabel("iteration")
     axes[0].set_ylabel("energy")
+    _name_chains(axes[0])
     weights = normalized_weights(np.asarray(run.log_weights)).reshape(-1)
     is_used = weights > 0
     axes[1].hist(energies.reshape(-1)[is_used], bins=bins, weights=weights[is_used], color="C0")
@@ -67,8 +69,30 @@ def plot_energy(run: Run, bins: int = 60, axes: Any = None) -> Any:
     return figure
 
 
-def _flat_coordinates(run: Run) -> np.ndarray:
-    """Draws with all coordinates of a position along the last axis."""
-    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(run.draws)]
+def _lines(run: RunData, axis: Any, values: np.ndarray) -> None:
+    """A line for every chain of all runs."""
+    stride = -(-run.num_draws // _MOST_POINTS)
+    times = run.iterations[::stride]
+    number = values.shape[-2]
+    for place, chain in enumerate(values[..., ::stride].reshape(-1, len(times))):
+        repeat, own = divmod(place, number)
+        label = f"run {repeat}, chain {own}" if run.has_run_axis else f"chain {own}"
+        axis.plot(times, chain, lw=0.6, alpha=0.8, label=label)
+
+
+def _name_chains(axis: Any) -> None:
+    if 1 < len(axis.get_lines()) <= _MOST_NAMED:
+        axis.legend(loc="upper right", fontsize="x-small", ncols=4)
+
+
+def _chosen(run: RunData, coordinates: tuple[int, ...]) -> tuple[list[np.ndarray], list[str]]:
+    """Some coordinates, counted through the leaves, each with the axes of the log weights; and their names."""
     lead = run.log_weights.ndim
-    return np.concatenate([leaf.reshape(*leaf.shape[:lead], -1) for leaf in leaves], axis=-1)
+    shapes = shapes_of(run.draws, lead)
+    size = sum(math.prod(shape) for shape in shapes.values())
+    kept = [number for number in coordinates if 0 <= number < size]
+    if not kept:
+        refuse("coordinates", f"numbers from 0 to {size - 1}", coordinates, "They are counted through the leaves.")
+    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(run.draws)]
+    flat = np.concatenate([leaf.reshape(*leaf.shape[:lead], -1) for leaf in leaves], axis=-1)
+    return [flat[..., number] for number in kept], [coordinate_name(shapes, number) for number in kept]

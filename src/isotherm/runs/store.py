@@ -13,45 +13,10 @@ import numpy as np
 
 from isotherm.foundation.errors import refuse
 from isotherm.runs.pytree_json import describe_structure, named_leaves, rebuild
+from isotherm.runs.stored_array import StoredArray
 
 FORMAT = 3
 _CHUNK_BYTES = 4 << 20
-
-
-class StoredArray:
-    """An array on disk that is read when it is indexed. `numpy.asarray` reads all of it."""
-
-    def __init__(self, handle: Any):
-        self._handle = handle
-        self.shape: tuple[int, ...] = tuple(handle.shape)
-        self.dtype: np.dtype = np.dtype(handle.dtype.numpy_dtype)
-        self.ndim, self.size = len(self.shape), int(np.prod(self.shape))
-
-    def __getitem__(self, index: Any) -> np.ndarray:
-        index = index if isinstance(index, tuple) else (index,)
-        if not all(isinstance(part, (int, slice, type(Ellipsis))) for part in index):
-            return np.asarray(self)[index]
-        # TensorStore counts from its own origin and does not clip, so NumPy's rules are applied here.
-        missing = self.ndim - sum(part is not Ellipsis for part in index)
-        full = [part for p in index for part in ([slice(None)] * missing if p is Ellipsis else [p])]
-        full += [slice(None)] * (self.ndim - len(full))
-        spans = [range(size)[part] for part, size in zip(full, self.shape, strict=True)]
-        if any(isinstance(span, range) and span.step < 0 for span in spans):
-            return np.asarray(self)[index]
-        fixed = tuple(
-            slice(span.start, max(span.stop, span.start), span.step) if isinstance(span, range) else span
-            for span in spans
-        )
-        return np.asarray(self._handle[fixed].read().result())
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.asarray(self._handle.read().result(), dtype)
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __repr__(self) -> str:
-        return f"StoredArray(shape={self.shape}, dtype={self.dtype})"
 
 
 class MemorySink:

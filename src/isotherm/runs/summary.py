@@ -10,8 +10,9 @@ import numpy as np
 
 from isotherm.runs.bias_notes import notes_on_bias
 from isotherm.runs.coupling_notes import notes_on_contours, notes_on_exchange
-from isotherm.runs.pytree_json import named_leaves
-from isotherm.runs.run import Run
+from isotherm.runs.names import coordinate_name, shapes_of
+from isotherm.runs.run_data import RunData
+from isotherm.runs.run_estimates import RunEstimates
 
 # Coordinates that are shown, and whose R-hat and errors are looked at: all, or some of a large position.
 _MOST_ROWS, _MOST_JUDGED = 50, 1_000
@@ -48,9 +49,9 @@ class Summary:
         return "\n".join([*lines, *(f"- {note}" for note in self.notes)])
 
 
-def summary_of(run: Run) -> Summary:
+def summary_of(run: RunEstimates) -> Summary:
     """Weighted means, their errors and standard deviations of the first coordinates, and what to worry about in any of them."""
-    shapes = {name: leaf.shape[run.log_weights.ndim :] for name, leaf in named_leaves(run.draws).items()}
+    shapes = shapes_of(run.draws, run.log_weights.ndim)
     size = sum(math.prod(shape) for shape in shapes.values())
     if size == 0:
         return Summary([], _notes(run))
@@ -63,46 +64,25 @@ def summary_of(run: Run) -> Summary:
 
     found = run.estimate(coordinates)
     columns = (found.mean, found.std_error, found.spread, found.effective_draws, found.r_hat)
-    rows = [Coordinate(_name_of(shapes, number), *(float(part[number]) for part in columns)) for number in range(shown)]
-    named = [] if run.bias is None else [f"`{_name_of(shapes, place)}`" for place in run.bias.coordinates]
+    rows = [
+        Coordinate(coordinate_name(shapes, number), *(float(part[number]) for part in columns))
+        for number in range(shown)
+    ]
+    named = [] if run.bias is None else [f"`{coordinate_name(shapes, place)}`" for place in run.bias.coordinates]
     return Summary(rows, _notes(run) + notes_on_bias(run.bias, named, _share_rejected(run)) + list(found.notes))
 
 
-def _share_rejected(run: Run) -> float:
+def _share_rejected(run: RunEstimates) -> float:
     return float(np.mean(run.stats.get("num_rejected", 0.0))) / run.num_steps
 
 
-def _name_of(shapes: dict[str, tuple[int, ...]], number: int) -> str:
-    """The name of a coordinate, counted through the leaves."""
-    for name, shape in shapes.items():
-        if number < math.prod(shape):
-            label = "x" if name == "value" else name
-            place = [int(part) for part in np.unravel_index(number, shape)] if shape else []
-            return f"{label}{place}" if place else label
-        number -= math.prod(shape)
-    raise IndexError(number)
-
-
-def _notes(run: Run) -> list[str]:
-    total = int(np.asarray(run.log_weights).size)
+def _notes(run: RunEstimates) -> list[str]:
+    total = int(run.log_weights.size)
     notes = [f"{total} draws of {run.name or 'a sampler'} in {run.num_steps} iterations, {run.seconds:.3g} s."]
-    asked = run.config.get("settings", {}).get("num_steps", run.num_steps)
-    if run.num_steps < asked:
-        notes.append(f"Stopped after {run.num_steps} of {asked} iterations; `iso.resume` goes on.")
+    notes += notes_at_once(run)
     if "diverged_at" not in run.stats:
-        notes.append("Read at a checkpoint: divergences, couplings and bias are known once the run has ended.")
         return notes
-    diverged = np.asarray(run.stats["diverged_at"]) >= 0
-    if diverged.any():
-        notes.append(f"{int(diverged.sum())} of {diverged.size} chains diverged; lower `step_size` or use a `box`.")
-    notes += (
-        _notes_on_starts(run)
-        + _notes_on_temperature(run)
-        + notes_on_exchange(run)
-        + notes_on_contours(run)
-        + _notes_on_kernels(run)
-    )
-    notes += _notes_on_precision(run)
+    notes += notes_on_exchange(run) + notes_on_contours(run) + _notes_on_precision(run)
     effective = run.effective_sample_size()
     if effective < 0.1 * total:
         notes.append(
@@ -112,11 +92,25 @@ def _notes(run: Run) -> list[str]:
     return notes
 
 
-def _notes_on_kernels(run: Run) -> list[str]:
+def notes_at_once(run: RunData) -> list[str]:
+    """What can be said without a look at any draw."""
+    notes, asked = [], run.config.get("settings", {}).get("num_steps", run.num_steps)
+    if run.num_steps < asked:
+        notes.append(f"Stopped after {run.num_steps} of {asked} iterations; `iso.resume` goes on.")
+    if "diverged_at" not in run.stats:
+        notes.append("Read at a checkpoint: divergences, couplings and bias are known once the run has ended.")
+        return notes
+    diverged = np.asarray(run.stats["diverged_at"]) >= 0
+    if diverged.any():
+        notes.append(f"{int(diverged.sum())} of {diverged.size} chains diverged; lower `step_size` or use a `box`.")
+    return notes + _notes_on_starts(run) + _notes_on_temperature(run) + _notes_on_kernels(run)
+
+
+def _notes_on_kernels(run: RunData) -> list[str]:
     """What is wrong with the moves, in words."""
     frozen_at = run.stats.get("preconditioner_frozen_at")
     # Swaps by a buffer follow no law anyway.
-    if frozen_at is None or "buffer" in run.stats or 0 <= np.max(frozen_at) <= run.iterations[0]:
+    if frozen_at is None or "buffer" in run.stats or 0 <= np.max(frozen_at) <= run.times[0]:
         return []
     return [
         "The preconditioner went on adapting while draws were taken, so that they do not follow exp(-U / T): spreads may be off by "
@@ -124,7 +118,7 @@ def _notes_on_kernels(run: Run) -> list[str]:
     ]
 
 
-def _notes_on_starts(run: Run) -> list[str]:
+def _notes_on_starts(run: RunData) -> list[str]:
     """Whether agreement of chains says anything, where nothing else lets them leave a mode."""
     if {"num_swaps", "theta"} & set(run.stats) or run.config.get("temperature") == 0.0:
         return []
@@ -140,7 +134,7 @@ def _notes_on_starts(run: Run) -> list[str]:
     ]
 
 
-def _notes_on_temperature(run: Run) -> list[str]:
+def _notes_on_temperature(run: RunData) -> list[str]:
     if run.config.get("temperature", 1.0) is not None:
         return []
     return [
@@ -149,12 +143,12 @@ def _notes_on_temperature(run: Run) -> list[str]:
     ]
 
 
-def _notes_on_precision(run: Run) -> list[str]:
+def _notes_on_precision(run: RunEstimates) -> list[str]:
     """Whether positions and energies are too large for their types."""
     return _notes_on_positions(run) + _notes_on_energies(run)
 
 
-def _notes_on_positions(run: Run) -> list[str]:
+def _notes_on_positions(run: RunEstimates) -> list[str]:
     bias, temperature = run.bias, run.config.get("temperature")
     if bias is None or not temperature:
         return []
@@ -172,7 +166,7 @@ def _notes_on_positions(run: Run) -> list[str]:
     ]
 
 
-def _notes_on_energies(run: Run) -> list[str]:
+def _notes_on_energies(run: RunEstimates) -> list[str]:
     """Whether energies are too large for their type, where swaps or weights depend on them."""
     if not {"num_swaps", "theta"} & set(run.stats) or run.config.get("temperature") in (None, 0.0):
         return []

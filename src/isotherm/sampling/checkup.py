@@ -58,16 +58,22 @@ class Checkup:
 
     def measure(self, run: Any) -> Bias | None:
         """The bias of a run of axes (chain, draw, ...); None where nothing is known of it."""
-        size = sum(math.prod(leaf.shape[2:]) for leaf in jax.tree.leaves(run.draws))
+        size = sum(leaf.size for leaf in jax.tree.leaves(self.position))
         temperature = run.config.get("temperature")
         if not temperature or self.potential.is_streamed or size == 0:
             return None
         chosen = self._spread_over(run, size)
         both = (_structured(run.draws, self.position), _structured(run.model_state, self.potential.init_model_state()))
         rows = jax.tree.map(lambda leaf: np.asarray(leaf[:, chosen]), both)
+        shown, space = rows[0], self.potential.space
+        if space is not None:
+            # Draws that rounding has put on the edge of a constraint have no free position, and are left out below.
+            free = jax.tree.map(np.asarray, jax.jit(space.unconstrained)(shown))
+            rows = (free, rows[1])
         step = float(np.mean(values_at(self.sampler.step_size, np.asarray(run.times[chosen]))))
         most = min(MOST_COORDINATES, max(len(run.log_weights) * len(chosen) // _DRAWS_PER_COORDINATE, 1))
         coordinates = np.unique(np.linspace(0, size - 1, min(size, most)).astype(int))
+        places = coordinates if space is None else space.places(self.position)[coordinates]
         scale = np.full((len(run.log_weights), len(coordinates)), math.sqrt(step))
         if self.preconditioner is not None:
             scale = scale * np.sqrt(_flat(self.preconditioner, 1)[:, coordinates])
@@ -81,9 +87,9 @@ class Checkup:
         tilts, heats, is_measured = tilts_of(probes, log_weights, dynamics)
         errors = self.sampler.kernel.step_errors
         return Bias(
-            values=_flat(rows[0], 2)[..., coordinates],
-            coordinates=coordinates,
-            draws=rows[0] if len(coordinates) == size else None,
+            values=_flat(shown, 2)[..., places],
+            coordinates=places,
+            draws=shown if len(coordinates) == size else None,
             log_weights=log_weights,
             tilts=tilts,
             heats=heats,
@@ -158,7 +164,7 @@ class Checkup:
 def checkups_of(prepared: PreparedRun, carry: Carry) -> list[Checkup | None]:
     """A checkup for every sampler of a program; None where records do not hold positions."""
     program, layout = prepared.program, prepared.layout
-    if program.collect is not identity:
+    if program.collect is not identity and program.collect is not prepared.potential.space:
         return [None for _ in prepared.samplers]
     words = np.asarray(jax.random.key_data(prepared.settings.seed_key()))
     coupling = layout.state(carry.state.coupling) if program.is_weighted else ()

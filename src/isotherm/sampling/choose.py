@@ -1,11 +1,15 @@
-"""What a sampler decides of the settings of its runs: the number of chains, and of ladders."""
+"""What a sampler decides of the settings of its runs, the number of chains and of ladders, and a potential of its records."""
 
 import dataclasses
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
 
+from isotherm.engine.program import identity
 from isotherm.foundation.errors import refuse
+from isotherm.potentials.potential import Potential
 from isotherm.sampling.sampler import Sampler
 from isotherm.sampling.settings import Settings
 from isotherm.sampling.start import PerChain
@@ -30,6 +34,19 @@ def settings_of(sampler: Sampler, init: Any, *, num_chains: int | None, **given:
 def ladders_of(sampler: Sampler, settings: Settings) -> int | None:
     """The number of ladders; None for a sampler that records all of its chains."""
     return (settings.num_ladders or 1) if _has_ladder(sampler, settings) else None
+
+
+def collect_of(collect: Callable[[Any], Any], potential: Potential) -> Callable[[Any], Any]:
+    """What to keep of a position of the sampler; `collect` is of one as the user means it."""
+    space = potential.space
+    if space is None or collect is identity:
+        return collect if space is None else space
+
+    @functools.wraps(collect)
+    def of_free(position):
+        return collect(space(position))
+
+    return of_free
 
 
 def _has_ladder(sampler: Sampler, settings: Settings) -> bool:

@@ -113,6 +113,8 @@ def drive(prepared: PreparedRun, host: Host, reached: Reached, prepare_seconds: 
         refuse_run_without_draws(diverged_at)
     told = program.statistics(carry)
     stats = prepared.layout.state({name: value for name, value in told.items() if jax.tree.leaves(value)})
+    if prepared.potential.space is not None and "best_position" in stats:
+        stats["best_position"] = jax.tree.map(np.asarray, prepared.potential.space(stats["best_position"]))
     checkups = checkups_of(prepared, carry)
     if not host.measure_bias or interrupts.received is not None:
         checkups = [None] * len(checkups)

@@ -14,7 +14,7 @@ class Status(NamedTuple):
     Attributes:
         iteration: how many are done.
         best_energy: the lowest energy of every chain, shape (chains,) or (runs, chains).
-        best_position: where it was met; None where best positions are not followed.
+        best_position: where it was met, as the sampler moves it; None where best positions are not followed.
         first_hit: when the target energy was first reached, likewise; -1 for not yet.
     """
 

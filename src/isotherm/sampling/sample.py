@@ -14,14 +14,14 @@ from isotherm.foundation.errors import check_real, refuse
 from isotherm.potentials.potential import Potential
 from isotherm.runs.run import Run
 from isotherm.runs.store import FORMAT, write_arrays, write_json
-from isotherm.sampling.choose import ladders_of, settings_of
+from isotherm.sampling.choose import collect_of, ladders_of, settings_of
 from isotherm.sampling.describe import environment
 from isotherm.sampling.drive import Host, Reached, drive
 from isotherm.sampling.ladder_search import with_ladder
 from isotherm.sampling.layout import Layout
 from isotherm.sampling.lock import locked
 from isotherm.sampling.pilot import with_pilot
-from isotherm.sampling.prepare import PreparedRun, prepare
+from isotherm.sampling.prepare import PreparedRun, prepare, temperature_of_draws
 from isotherm.sampling.progress import Status
 from isotherm.sampling.sampler import Sampler, as_potential
 from isotherm.sampling.settings import Settings
@@ -147,10 +147,10 @@ def ready(
 ) -> PreparedRun:
     """A run of one sampler, once all that can be refused was."""
     sampler.check(potential, position)
-    settings.record_times(sampler.window)
+    potential.check_temperature(temperature_of_draws(sampler, settings.record_times(sampler.window)))
     layout = Layout(None, settings.num_runs, ladders_of(sampler, settings))
     sampler = with_pilot(potential, sampler, settings, position)
-    return prepare(potential, (sampler,), settings, layout, position, collect, source)
+    return prepare(potential, (sampler,), settings, layout, position, collect_of(collect, potential), source)
 
 
 def _write_start(prepared: PreparedRun, folder: pathlib.Path) -> None:

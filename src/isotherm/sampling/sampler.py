@@ -11,6 +11,7 @@ from isotherm.exchange.ladder import PilotLadder
 from isotherm.foundation.errors import check_integer, refuse
 from isotherm.foundation.parts import Part, Static, as_arguments
 from isotherm.foundation.schedules import CollectionWindow, Schedule, check_schedule
+from isotherm.foundation.short_text import short_text
 from isotherm.kernels.kernel import Kernel
 from isotherm.potentials.energy import EnergyPotential
 from isotherm.potentials.potential import Potential
@@ -50,6 +51,17 @@ class Sampler(Part):
     def __post_init__(self):
         check_schedule("step_size", self.step_size, allow_zero=callable(self.step_size))
         check_schedule("temperature", self.temperature, allow_zero=True)
+
+    def text_at(self, depth: int) -> str:
+        shown = {"step_size": self.step_size, "temperature": self.temperature, "kernel": self.kernel}
+        if hasattr(self.coupling, "ladder"):
+            shown["ladder"] = getattr(self.coupling, "ladder")  # noqa: B009
+        if not self.name:
+            shown |= {"estimator": self.estimator, "coupling": self.coupling}
+        texts = {name: short_text(value, depth + 1) for name, value in shown.items()}
+        # A kernel without settings is known by the name of the sampler.
+        said = [f"{name}={text}" for name, text in texts.items() if not (self.name and text.endswith("()"))]
+        return f"{self.name or 'Sampler'}({', '.join(said)})"
 
     def parts(self, potential: Potential, chain_mode: str, dtype: Any) -> Parts:
         """The parts bound to a potential, as arguments of a program: numbers in one type."""

@@ -39,13 +39,22 @@ def per_chain(positions: Any) -> PerChain:
 
 
 def choose_init(init: Any, potential: Potential) -> Any:
-    """What was given, or where the potential says that chains start."""
+    """What was given, or where the potential says that chains start, in the space in which the sampler moves."""
     if init is not None:
-        return init
+        return _as_moved(init, potential.space)
     if potential.init is None:
         rule = "a position, `iso.per_chain(positions)`, or a function of a key"
         refuse("init", rule, "None", "For an energy of two coordinates, pass init=jnp.zeros(2).")
-    return potential.init
+    return _as_moved(potential.init, potential.space)
+
+
+def _as_moved(init: Any, space: Any) -> Any:
+    """Starts of constrained parameters as the sampler moves them."""
+    if space is None:
+        return init
+    if isinstance(init, PerChain):
+        return PerChain(space.unconstrained(init.positions))
+    return (lambda key: space.unconstrained(init(key))) if callable(init) else space.unconstrained(init)
 
 
 def start_positions(init: Any, key: Array, runs: np.ndarray, num_chains: int) -> Any:

@@ -12,11 +12,11 @@ from isotherm.engine.program import identity
 from isotherm.foundation.errors import refuse
 from isotherm.potentials.potential import Potential
 from isotherm.runs.run import Run
-from isotherm.sampling.choose import ladders_of, settings_of
+from isotherm.sampling.choose import collect_of, ladders_of, settings_of
 from isotherm.sampling.drive import Host, Reached, drive
 from isotherm.sampling.layout import Layout
 from isotherm.sampling.pilot import with_pilot
-from isotherm.sampling.prepare import prepare
+from isotherm.sampling.prepare import prepare, temperature_of_draws
 from isotherm.sampling.sampler import Sampler, as_potential
 from isotherm.sampling.settings import Settings
 from isotherm.sampling.start import choose_init, start_positions
@@ -85,6 +85,7 @@ def sweep(
         layout = Layout(None, settings.num_runs, ladders_of(sampler, settings))
         position = start_positions(init, settings.seed_key(), layout.run_numbers, settings.num_chains)
         sampler.check(potential, position)
+        potential.check_temperature(temperature_of_draws(sampler, settings.record_times(sampler.window)))
         settled = with_pilot(potential, sampler, settings, position)
         leaves, structure = jax.tree.flatten(dataclasses.replace(settled, name=""))
         shapes = tuple(np.shape(leaf) for leaf in leaves)
@@ -95,7 +96,7 @@ def sweep(
         names, settled, (settings, *_) = (list(part) for part in zip(*group, strict=True))
         layout = Layout(len(group), settings.num_runs, ladders_of(settled[0], settings))
         position = start_positions(init, settings.seed_key(), layout.run_numbers, settings.num_chains)
-        prepared = prepare(potential, settled, settings, layout, position, collect)
+        prepared = prepare(potential, settled, settings, layout, position, collect_of(collect, potential))
         host = Host(progress=progress, throw=throw)
         found = drive(prepared, host, Reached(), time.perf_counter() - began)
         runs |= dict(zip(names, found, strict=True))

@@ -1,0 +1,119 @@
+"""What a run holds, and runs with a part of it."""
+
+import dataclasses
+import functools
+from typing import Any, Self
+
+import jax
+import numpy as np
+
+from isotherm.foundation.errors import check_real, refuse
+from isotherm.runs import saving
+from isotherm.runs.bias import Bias
+from isotherm.runs.record_times import RecordTimes
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class RunData:
+    """See `Run`, which adds what can be asked of it."""
+
+    draws: Any
+    log_weights: Any
+    energies: Any
+    times: Any
+    stats: dict[str, Any]
+    observed: dict[str, Any]
+    model_state: Any
+    config: dict[str, Any]
+    environment: dict[str, Any]
+    num_steps: int
+    seconds: float
+    compile_seconds: float
+    checkup: Any = None
+
+    @classmethod
+    def assemble(
+        cls,
+        arrays: dict[str, Any],
+        times: Any,
+        stats: dict[str, Any],
+        config: dict[str, Any],
+        environment: dict[str, Any],
+        **totals: Any,
+    ) -> Self:
+        """A run from its records; those past the end of a run that stopped early are left out."""
+        run = cls(
+            arrays["draws"],
+            arrays["log_weights"],
+            arrays["energies"],
+            times,
+            stats,
+            arrays["observed"],
+            arrays["model_state"],
+            config,
+            environment,
+            **totals,
+        )
+        count = times.before(run.num_steps) if isinstance(times, RecordTimes) else len(times)
+        return run if count == run.num_draws else run.select(slice(count))
+
+    @functools.cached_property
+    def bias(self) -> Bias | None:
+        """How far the step size and gradient noise move the law of the draws; None where that is not known.
+
+        Measured when it is first asked for, from gradients at some of the draws; see `isotherm.runs.bias`.
+        """
+        # All repeats have the same law: one of them is looked at.
+        first = self.split_runs()[0]
+        return None if first.checkup is None else first.checkup.measure(first)
+
+    @property
+    def iterations(self) -> np.ndarray:
+        """When each draw was taken."""
+        return np.asarray(self.times[:])
+
+    @property
+    def num_draws(self) -> int:
+        """Draws per chain."""
+        return self.log_weights.shape[-1]
+
+    @property
+    def name(self) -> str:
+        """The name of the sampler."""
+        return self.config["sampler"]["name"]
+
+    @property
+    def has_run_axis(self) -> bool:
+        """Whether the leading axis is that of independent repeats."""
+        return self.log_weights.ndim == 3
+
+    def split_runs(self) -> list[Self]:
+        """The independent repeats, each as a run of its own, without an axis for them."""
+        if not self.has_run_axis:
+            return [self]
+        return [self._at(number) for number in range(self.log_weights.shape[0])]
+
+    def of_sampler(self, number: int, config: dict[str, Any], checkup: Any) -> Self:
+        """What belongs to one sampler of a sweep, whose axis comes first."""
+        return dataclasses.replace(self._at(number), config=config, checkup=checkup)
+
+    def _at(self, number: int) -> Self:
+        """Everything at one place of the first axis."""
+        kept = {name: jax.tree.map(lambda leaf: leaf[number], getattr(self, name)) for name in (*saving.DRAWN, "stats")}
+        checkup = self.checkup if self.checkup is None else self.checkup.at(number)
+        return dataclasses.replace(self, checkup=checkup, **kept)
+
+    def select(self, draws: Any) -> Self:
+        """The run with some of its draws: those that an index array or a slice picks."""
+        place = (*(slice(None),) * (self.log_weights.ndim - 1), draws)
+        picked = {name: jax.tree.map(lambda leaf: leaf[place], getattr(self, name)) for name in saving.DRAWN}
+        return dataclasses.replace(self, times=np.asarray(self.times[draws]), **picked)
+
+    @property
+    def temperature(self) -> float:
+        """The temperature of the draws. A run whose temperature changed between its draws has none."""
+        found = self.config.get("temperature")
+        if found is None:
+            remedy = "Draw at one temperature: leave out the annealed part with `burn_in`."
+            refuse("temperature", "one and the same for all draws", "a schedule that changes between them", remedy)
+        return check_real("temperature", found, "Draws without noise follow no law in the energy.", above=0.0)

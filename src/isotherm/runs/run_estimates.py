@@ -1,0 +1,119 @@
+"""Estimates from a run: all honor the weights of its draws."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+
+from isotherm.foundation.errors import refuse
+from isotherm.runs import energies as by_energy
+from isotherm.runs import estimates, moments
+from isotherm.runs.bias import is_small
+from isotherm.runs.run_data import RunData
+
+
+class RunEstimates(RunData):
+    """Means, spreads, masses and energies."""
+
+    def expectation(self, function: Callable[[Any], Any]) -> Any:
+        """The weighted mean of `function(position)` over all draws."""
+        return estimates.expectation(function, self.draws, np.asarray(self.log_weights))
+
+    def estimate(self, function: Callable[[Any], Any]) -> estimates.Estimate:
+        """The weighted mean of `function(position)` with its standard error, its interval, and what limits them.
+
+        Example:
+            >>> import isotherm as iso, jax.numpy as jnp
+            >>> run = iso.sample(lambda x: x @ x / 2, iso.sgld(0.1), num_steps=5000, num_chains=4, init=jnp.zeros(2))
+            >>> found = run.estimate(lambda x: x[0])
+            >>> low, high = found.interval(0.95)
+        """
+        are_particles = bool(self.config.get("is_joint"))
+        # That of a large position says nothing of a function of all of it.
+        bias = self.bias if is_small(self.draws, self.log_weights.ndim) else None
+        return estimates.estimate(function, self.draws, np.asarray(self.log_weights), bias, are_particles)
+
+    def mean(self) -> Any:
+        """The weighted mean of every coordinate, a pytree like a position. `estimate(lambda x: x)` adds its error.
+
+        Example:
+            >>> import isotherm as iso, jax.numpy as jnp
+            >>> start = {"a": jnp.zeros(2), "b": jnp.zeros(())}
+            >>> run = iso.sample(lambda x: x["a"] @ x["a"] + x["b"] ** 2, iso.sgld(0.1), num_steps=500, num_chains=4, init=start)
+            >>> run.mean()["a"].shape, run.std()["b"].shape, run.quantile([0.05, 0.95])["a"].shape
+            ((2,), (), (2, 2))
+        """
+        return moments.mean(self.draws, np.asarray(self.log_weights))
+
+    def std(self) -> Any:
+        """The weighted standard deviation of every coordinate, a pytree like a position."""
+        return moments.std(self.draws, np.asarray(self.log_weights))
+
+    def quantile(self, q: Any) -> Any:
+        """Weighted quantiles of every coordinate: the smallest draw up to which at least `q` of the weight lies.
+
+        That is `numpy.quantile` with `weights` and method="inverted_cdf". Draws on disk are read once for every
+        `moments.GROUP_BYTES` of their coordinates.
+
+        Args:
+            q: a probability, or an array of them, whose axes then come first.
+
+        Returns:
+            A pytree like a position.
+        """
+        return moments.quantile(q, self.draws, np.asarray(self.log_weights))
+
+    def effective_sample_size(self) -> float:
+        """The effective number of draws by their weights alone (Kish); autocorrelation is not in it."""
+        return estimates.effective_sample_size(np.asarray(self.log_weights))
+
+    def resample(self, num: int, seed: int = 0) -> Any:
+        """`num` draws of equal weight, with a leading axis of `num`."""
+        return estimates.resample(self.draws, np.asarray(self.log_weights), num, seed)
+
+    def mode_masses(self, modes: Any, num_modes: int | None = None) -> np.ndarray:
+        """The weight in each mode; `modes` are centers, or a function from a position to the number of its mode."""
+        return estimates.mode_masses(modes, self.draws, np.asarray(self.log_weights), num_modes)
+
+    def energy_histogram(self, num_cells: int = 50) -> by_energy.Histogram:
+        """The weighted law of the energy in cells of equal width."""
+        return by_energy.energy_histogram(np.asarray(self.energies), np.asarray(self.log_weights), num_cells)
+
+    def log_density_of_states(self, num_cells: int = 50) -> by_energy.Histogram:
+        """Log of the volume per energy, up to a constant."""
+        self._refuse_jacobians()
+        return by_energy.log_density_of_states(self.energy_histogram(num_cells), self.temperature)
+
+    def log_z_ratio(self, to: float) -> estimates.Estimate:
+        """Log Z(to) - log Z(T) of the integrals of exp(-U / T), with its error; T is the temperature of the run.
+
+        For samplers that flatten the energy: the draws of others hardly overlap with another temperature. Warns where the overlap
+        is too small, and takes off what noise on the energies adds, where that is known.
+        """
+        self._refuse_jacobians()
+        log_weights = np.asarray(self.log_weights)
+        finite = log_weights[np.isfinite(log_weights)]
+        if finite.size == 0 or np.ptp(finite) < 1e-6:
+            remedy = "Use a contour sampler such as `iso.icsgld`; or `reweighted(to)`, and look at its effective draws."
+            refuse("run", "one that flattened the energy", f"{self.name}, whose draws all weigh the same", remedy)
+        measured = float(np.mean(self.stats.get("energy_noise", np.nan)))
+        noise = 0.0 if self.config.get("is_exact") else (measured if np.isfinite(measured) else None)
+        return by_energy.log_z_ratio(np.asarray(self.energies), log_weights, self.temperature, to, noise)
+
+    def reweighted(self, to: float) -> Self:
+        """The same draws with the weights of another temperature.
+
+        Exact when energies are; also with Gaussian noise that is the same everywhere, which weighs all draws alike.
+        """
+        self._refuse_jacobians()
+        tilt = by_energy.log_tilt(np.asarray(self.energies), self.temperature, to)
+        log_weights = np.asarray(self.log_weights, np.float64)
+        # Draws of a diverged chain have no energy, and go on counting for nothing.
+        log_weights = log_weights + np.where(np.isfinite(log_weights), tilt, 0.0)
+        return dataclasses.replace(self, log_weights=log_weights, config={**self.config, "temperature": float(to)})
+
+    def _refuse_jacobians(self) -> None:
+        if self.config.get("is_constrained"):
+            remedy = "The Jacobian depends on the temperature: sample again, with `constrain(..., temperature=...)`."
+            refuse("run", "one of free parameters", "energies that hold a Jacobian", remedy)

@@ -1,0 +1,103 @@
+"""Arrays on disk that behave like NumPy's."""
+
+import numbers
+from typing import Any
+
+import numpy as np
+
+
+class StoredArray(np.lib.mixins.NDArrayOperatorsMixin):
+    """An array on disk that is read when it is used, and cannot be written to.
+
+    Indexing reads what it needs for integers and slices, and for one array of integers or booleans beside slices; all other
+    indices, arithmetic, comparisons, NumPy's functions and the methods of NumPy's arrays read all of it, and give NumPy's arrays.
+    """
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+    def __init__(self, handle: Any):
+        self._handle = handle
+        self.shape: tuple[int, ...] = tuple(handle.shape)
+        self.dtype: np.dtype = np.dtype(handle.dtype.numpy_dtype)
+        self.ndim, self.size = len(self.shape), int(np.prod(self.shape))
+        self.itemsize, self.nbytes = self.dtype.itemsize, self.dtype.itemsize * self.size
+
+    def __getitem__(self, index: Any) -> Any:
+        parts = _completed(index if isinstance(index, tuple) else (index,), self.shape)
+        if parts is None:
+            return np.asarray(self)[index]
+        # TensorStore counts from its own origin and does not clip, so NumPy's rules are applied here.
+        fixed = tuple(_within(part, size) for part, size in zip(parts, self.shape, strict=True))
+        if any(isinstance(part, slice) and part.step < 0 for part in fixed):
+            return np.asarray(self)[index]
+        return np.asarray(self._handle.oindex[fixed].read().result())[()]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False:
+            raise ValueError("An array on disk must be copied to be read; pass copy=None.")
+        return np.asarray(self._handle.read().result(), dtype)
+
+    def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        if any(isinstance(out, StoredArray) for out in options.get("out", ())):
+            return NotImplemented
+        return getattr(function, method)(*(_read(value) for value in inputs), **options)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or not hasattr(np.ndarray, name):
+            raise AttributeError(f"StoredArray has no attribute {name!r}")
+        return getattr(np.asarray(self), name)
+
+    def __len__(self) -> int:
+        return len(range(self.shape[0])) if self.shape else len(np.asarray(self))
+
+    def __bool__(self) -> bool:
+        return bool(np.asarray(self))
+
+    def __float__(self) -> float:
+        return float(np.asarray(self))
+
+    def __int__(self) -> int:
+        return int(np.asarray(self))
+
+    def __repr__(self) -> str:
+        return f"StoredArray(shape={self.shape}, dtype={self.dtype})"
+
+
+def _read(value: Any) -> Any:
+    return np.asarray(value) if isinstance(value, StoredArray) else value
+
+
+def _completed(index: tuple[Any, ...], shape: tuple[int, ...]) -> list[Any] | None:
+    """The index with a part for every axis, where TensorStore can follow NumPy's rules; None where it cannot."""
+    arrays = [part for part in index if isinstance(part, (list, np.ndarray))]
+    if arrays:
+        # NumPy takes integers beside an array, and several arrays, as one index of points.
+        is_plain = len(arrays) == 1 and all(
+            isinstance(part, (slice, type(Ellipsis), list, np.ndarray)) for part in index
+        )
+        array = np.asarray(arrays[0])
+        if not is_plain or array.ndim != 1 or array.dtype.kind not in "iub":
+            return None
+    elif not all(_is_integer(part) or isinstance(part, (slice, type(Ellipsis))) for part in index):
+        return None
+    num_ellipses = sum(part is Ellipsis for part in index)
+    missing = len(shape) - (len(index) - num_ellipses)
+    if missing < 0 or num_ellipses > 1:
+        return None
+    full = [part for p in index for part in ([slice(None)] * missing if p is Ellipsis else [p])]
+    return full + [slice(None)] * (len(shape) - len(full))
+
+
+def _is_integer(part: Any) -> bool:
+    return isinstance(part, numbers.Integral) and not isinstance(part, bool)
+
+
+def _within(part: Any, size: int) -> Any:
+    """One part of an index, counted from the start of an axis."""
+    if isinstance(part, slice):
+        span = range(size)[part]
+        return slice(span.start, max(span.stop, span.start) if span.step > 0 else span.stop, span.step)
+    if _is_integer(part):
+        return range(size)[int(part)]
+    # NumPy refuses what is out of range, with its own message.
+    return np.arange(size)[np.asarray(part)]

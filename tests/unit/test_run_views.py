@@ -1,0 +1,256 @@
+"""Runs as people meet them: five lines, means, quantiles, tables, and arrays on disk that behave like NumPy's."""
+
+import dataclasses
+import inspect
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import isotherm as iso
+from isotherm.runs import estimates, moments
+from isotherm.runs.names import coordinate_name, coordinate_names, shapes_of
+from isotherm.runs.run_data import RunData
+from isotherm.runs.stored_array import StoredArray
+
+
+def energy(x):
+    return 0.5 * jnp.sum((x["beta"] - 1.0) ** 2) + 2.0 * (x["alpha"] + 3.0) ** 2
+
+
+START = {"beta": jnp.ones((2, 2)), "alpha": jnp.asarray(-3.0)}
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return iso.sample(energy, iso.sgld(0.2), num_steps=600, num_chains=3, num_runs=2, thinning=2, init=START)
+
+
+@pytest.fixture(scope="module")
+def weighted(plain):
+    """Weights that tilt by exp(beta[0, 0]), with a chain that diverged half-way."""
+    draws = jax.tree.map(np.copy, plain.draws)
+    log_weights = draws["beta"][..., 0, 0].astype(np.float64)
+    draws["beta"][1, 2, 150:], log_weights[1, 2, 150:] = np.nan, -np.inf
+    return dataclasses.replace(plain, draws=draws, log_weights=log_weights)
+
+
+@pytest.fixture(scope="module")
+def stored(weighted, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    weighted.save(folder)
+    return iso.load(folder)
+
+
+def rows(run, name):
+    """Draws of one leaf that have weight, and their weights."""
+    leaf = np.asarray(run.draws[name], np.float64)
+    flat, weights = leaf.reshape(leaf[..., 0, 0].size if name == "beta" else leaf.size, -1), np.exp(run.log_weights)
+    is_used = weights.reshape(-1) > 0
+    return flat[is_used], weights.reshape(-1)[is_used]
+
+
+@pytest.mark.parametrize("name", ["beta", "alpha"])
+def test_moments_honor_weights_and_keep_structure(plain, weighted, name):
+    values, weights = rows(weighted, name)
+    mean = np.average(values, axis=0, weights=weights)
+    std = np.sqrt(np.average((values - mean) ** 2, axis=0, weights=weights))
+    shape = START[name].shape
+    np.testing.assert_allclose(weighted.mean()[name], mean.reshape(shape), rtol=1e-10)
+    np.testing.assert_allclose(weighted.std()[name], std.reshape(shape), rtol=1e-10)
+    levels = np.array([[0.0, 0.05, 0.5], [0.9, 0.95, 1.0]])
+    found = weighted.quantile(levels)[name]
+    assert found.shape == (2, 3, *shape)
+    expected = np.quantile(values, levels, axis=0, weights=weights, method="inverted_cdf")
+    np.testing.assert_array_equal(found, expected.reshape(2, 3, *shape))
+    assert weighted.quantile(0.5)[name].shape == shape
+    # The control: estimates that ignore the weights are elsewhere.
+    if name == "beta":
+        assert weighted.mean()["beta"][0, 0] > plain.mean()["beta"][0, 0] + 0.5
+        assert weighted.quantile(0.5)["beta"][0, 0] > plain.quantile(0.5)["beta"][0, 0] + 0.5
+
+
+def test_moments_of_draws_on_disk_in_pieces(weighted, stored, monkeypatch):
+    asked = lambda run: (run.mean(), run.std(), run.quantile([0.25, 0.75]))  # noqa: E731
+    whole = asked(weighted)
+    monkeypatch.setattr(estimates, "_PIECE_BYTES", 1_000)
+    monkeypatch.setattr(moments, "GROUP_BYTES", 1)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-10), asked(stored), whole)
+
+
+def test_a_level_is_a_probability(plain):
+    with pytest.raises(ValueError, match=r"`q` must be between 0 and 1; got 95"):
+        plain.quantile(95)
+
+
+def test_a_run_prints_five_lines_and_reads_nothing(plain, stored, monkeypatch):
+    def read(*_):
+        raise AssertionError("a draw was read")
+
+    monkeypatch.setattr(StoredArray, "__getitem__", read)
+    monkeypatch.setattr(StoredArray, "__array__", read)
+    monkeypatch.setattr(RunData, "bias", property(read))
+    for run in (plain, stored):
+        lines = repr(run).splitlines()
+        assert len(lines) == 5
+        assert lines[0] == "Run of sgld(step_size=0.2, temperature=1.0) on EnergyPotential(energy)"
+        assert "2 runs x 3 chains x 300 draws of alpha, beta[2, 2]" in lines[1]
+        assert "600 steps, thinning 2, burn-in 0" in lines[2]
+        assert "1 note so far: see summary()" in lines[4]
+        assert run._repr_html_().count("<tr>") == 4
+    lost = dataclasses.replace(plain, config={**plain.config, "texts": {}, "has_one_start": False})
+    assert "Run of sgld on EnergyPotential" in repr(lost)
+    assert "no notes so far" in repr(lost)
+
+
+def test_a_table_has_a_row_for_every_draw(weighted, stored):
+    for run in (weighted, stored):
+        table = run.to_dataframe()
+        names = ["alpha", "beta[0, 0]", "beta[0, 1]", "beta[1, 0]", "beta[1, 1]"]
+        assert list(table.columns) == ["run", "chain", "draw", *names, "log_weight", "energy"]
+        assert len(table) == 2 * 3 * 300
+        row = table.iloc[300 * 4 + 7]
+        assert (row["run"], row["chain"], row["draw"]) == (1, 1, 7)
+        assert row["beta[1, 0]"] == weighted.draws["beta"][1, 1, 7, 1, 0]
+        assert row["log_weight"] == weighted.log_weights[1, 1, 7]
+    one = weighted.split_runs()[0].to_dataframe()
+    assert list(one.columns)[:2] == ["chain", "draw"]
+
+
+def test_names_of_coordinates():
+    shapes = shapes_of({"b": np.zeros((4, 9, 2)), "a": np.zeros((4, 9))}, 2)
+    assert coordinate_names(shapes) == ["a", "b[0]", "b[1]"]
+    assert [coordinate_name(shapes, number) for number in range(3)] == ["a", "b[0]", "b[1]"]
+    assert coordinate_names(shapes_of(np.zeros((4, 9, 2)), 2)) == ["x[0]", "x[1]"]
+    assert coordinate_names(shapes_of({"value": np.zeros((4, 9))}, 2)) == ["value"]
+    with pytest.raises(IndexError):
+        coordinate_name(shapes, 3)
+
+
+INDICES = (
+    np.int64(1),
+    np.s_[0, np.int32(-1)],
+    np.s_[..., np.array([1, -1, 0]), :, :],
+    np.s_[:, :, np.array([True, False] * 150)],
+    np.s_[:, [0, 2]],
+    np.s_[1, 2, [4, 5]],
+    np.s_[None, ..., 0],
+    np.s_[:, :, 9:3],
+    np.s_[:, :, np.array([], int)],
+    np.array([False, True]),
+    np.array([[0, 1], [1, 0]]),
+    (),
+    np.s_[0, 0, 0, 0, 0],
+    True,
+)
+
+
+@pytest.mark.parametrize("number", range(len(INDICES)))
+def test_arrays_on_disk_are_indexed_like_numpy(weighted, stored, number):
+    found, expected = (run.draws["beta"][INDICES[number]] for run in (stored, weighted))
+    np.testing.assert_array_equal(found, expected)
+    assert np.shape(found) == np.shape(expected)
+    assert found.dtype == expected.dtype
+
+
+def test_arrays_on_disk_are_read_where_they_are_indexed(stored, monkeypatch):
+    def read(*_):
+        raise AssertionError("all of it was read")
+
+    monkeypatch.setattr(StoredArray, "__array__", read)
+    assert stored.draws["beta"][:, :, np.array([3, 1])].shape == (2, 3, 2, 2, 2)
+    assert stored.select(np.array([5, 250])).num_draws == 2
+
+
+@pytest.mark.parametrize("index", [7, (0, 0, 0, 0, 0, 0), np.array([5]), np.array([True, False, True]), (..., ...)])
+def test_wrong_indices_raise_as_numpy_does(stored, index):
+    with pytest.raises(IndexError):
+        stored.draws["beta"][index]
+
+
+def test_arrays_on_disk_compute_like_numpy(weighted, stored):
+    array, leaf = np.asarray(weighted.draws["alpha"]), stored.draws["alpha"]
+    assert (leaf.ndim, leaf.size, leaf.nbytes, len(leaf)) == (array.ndim, array.size, array.nbytes, len(array))
+    pairs = [
+        (leaf + 1, array + 1),
+        (2.0 * leaf - leaf, array),
+        (array @ np.ones(300, np.float32), leaf @ np.ones(300, np.float32)),
+        (leaf > -3, array > -3),
+        (-leaf, -array),
+        (np.exp(leaf), np.exp(array)),
+        (np.mean(leaf, axis=-1), array.mean(axis=-1)),
+        (leaf.mean(), array.mean()),
+        (leaf.T.reshape(-1), array.T.reshape(-1)),
+        (np.stack(list(leaf)), array),
+        (jnp.asarray(leaf), jnp.asarray(array)),
+        (np.asarray(leaf, np.float64), array.astype(np.float64)),
+        (leaf == leaf, np.ones_like(array, bool)),
+    ]
+    for found, expected in pairs:
+        np.testing.assert_array_equal(found, expected)
+    with pytest.raises(ValueError, match="ambiguous"):
+        bool(leaf)
+    with pytest.raises(TypeError):
+        leaf[0] = 1.0
+    with pytest.raises(TypeError):
+        leaf += 1.0
+    with pytest.raises(AttributeError, match="StoredArray has no attribute 'nonsense'"):
+        _ = leaf.nonsense
+    with pytest.raises(ValueError, match="copy=None"):
+        np.asarray(leaf, copy=False)
+    one = StoredArray(leaf._handle[0, 0, :1])
+    assert float(one[0]) == array[0, 0, 0]
+
+
+def test_samplers_and_potentials_print_short():
+    data = jnp.zeros((5_000, 784))
+    texts = {
+        "sgld(step_size=0.003, temperature=1.0)": iso.sgld(0.003),
+        "sghmc(step_size=0.1, temperature=0.5, kernel=SGHMC(friction=0.2))": iso.sghmc(
+            0.1, temperature=0.5, friction=0.2
+        ),
+        "sgld(step_size=schedule, temperature=1.0)": iso.sgld(optax.cosine_decay_schedule(0.1, 100)),
+        "sgld(step_size=0.1, temperature=1.0, kernel=Within(inner=SGLD(), box=(float64[99], 3.0)))": iso.sgld(
+            0.1, box=(-np.ones(99), 3.0)
+        ),
+        "EnergyPotential(energy)": iso.from_energy(energy),
+        "LogDensityPotential(lambda)": iso.from_log_density(lambda x: -x @ x),
+        "LikelihoodPotential(5000 examples, batches of 100)": iso.from_likelihood(
+            lambda w, x: x @ w, None, data, batch_size=100
+        ),
+        "LikelihoodPotential(5000 examples, all at once)": iso.from_likelihood(lambda w, x: x @ w, None, data),
+        "NoisyPotential(inner=EnergyPotential(energy), energy_scale=0.1)": iso.with_noise(
+            iso.from_energy(energy), energy_scale=0.1
+        ),
+    }
+    for text, value in texts.items():
+        assert repr(value) == text
+    ladder = repr(iso.resgld(0.002, temperatures=(1.0, 3.0)))
+    assert ladder.startswith("resgld(step_size=0.002, temperature=1.0, ladder=Ladder(")
+
+
+def test_plots_name_parameters_and_chains(plain, weighted):
+    for run in (plain, weighted):
+        trace, density, energies = run.plot_trace(), run.plot_density(coordinates=(0, 2)), run.plot_energy(bins=20)
+        assert [axis.get_ylabel() for axis in trace.axes] == ["alpha", "beta[0, 0]"]
+        assert trace.axes[0].get_legend().get_texts()[4].get_text() == "run 1, chain 1"
+        assert energies.axes[0].get_legend() is not None
+        axis, bar = density.axes
+        assert (axis.get_xlabel(), axis.get_ylabel(), bar.get_ylabel()) == ("alpha", "beta[0, 1]", "density")
+        assert len(run.plot_density(coordinates=(3,)).axes) == 1
+    for name in ("plot_trace", "plot_density", "plot_energy"):
+        kinds = {parameter.kind for parameter in inspect.signature(getattr(iso.Run, name)).parameters.values()}
+        assert inspect.Parameter.VAR_KEYWORD not in kinds
+    with pytest.raises(ValueError, match=r"`coordinates` must be numbers from 0 to 4; got \(7,\)"):
+        plain.plot_trace(coordinates=(7,))
+
+
+def test_importing_isotherm_leaves_heavy_packages_alone():
+    heavy = ("pandas", "matplotlib", "blackjax", "flax", "xarray", "arviz_base")
+    script = f"import sys, isotherm as iso; iso.sgld; print([name for name in {heavy} if name in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
