@@ -79,7 +79,8 @@ class Program(Part):
     def block(self, times: Times, target: float, first: int, last: int) -> Block:
         """The iterations first, ..., last - 1, of which those at `times` are recorded."""
         numbers = jax.tree.map(lambda number: np.asarray(number, np.int32), (times, first, last))
-        return Block(numbers[0], np.asarray(target, self.energy_dtype), *numbers[1:])
+        limit: Any = np.asarray(target, self.energy_dtype)
+        return Block(numbers[0], limit, *numbers[1:])
 
     def statistics(self, carry: Carry) -> dict[str, Any]:
         """What the milestones, the kernel and the coupling have to tell."""
