@@ -55,9 +55,5 @@ UNDER_REVISION: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "round-trips": (("P = 64",), "the first trip, which is incomplete, was counted"),
     "rugged-paths": (("SGHMC", "cycSGLD"), "momenta froze at the walls of the box, and cyclical steps fell to zero"),
-    "ten-functions": (
-        ("minimize", "dual_annealing"),
-        "local descents alone solved most functions, at the thesis' loose accuracies, beside a rival without gradients",
-    ),
     "uci": (("CSG",), "multipliers stayed within 2 per cent of 1, so that the contour samplers flattened nothing"),
 }

@@ -1,9 +1,9 @@
 """`iso.minimize` beside SciPy's global optimizers: `python -m studies.minimize` writes results/minimize.json.
 
-Ten functions, each with its optimum at another place of the box for every seed. Counted are evaluations until the noise-free value is
-within the accuracy: 1e-3, and the thesis' own where it has the function. A value with its gradient counts 1 for every method; the
-second count takes d more for each gradient. The noisy part adds normal noise to values and gradients and judges the noise-free value
-of the point that a method returns. The settings of `iso.minimize` were chosen on seeds from 100 on; seeds 0 to 9 are reported.
+Ten functions, each with its optimum at another place of the box for every seed. Counted are evaluations until the value is within
+the accuracy: 1e-3, and the thesis' own where it has the function. A value with its gradient counts 1 for every method; the second
+count takes d more for each gradient. The noisy part adds normal noise to values and gradients and judges the noise-free value of
+the point that a method returns. The settings of `iso.minimize` were chosen on seeds from 100 on; seeds 0 to 9 are reported.
 """
 
 import argparse
@@ -24,15 +24,13 @@ from studies.minimize_rivals import RIVALS, Counter, run_rival
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 OURS, ACCURACY = "minimize", 1e-3
 BUDGET, NOISY_BUDGET = 100_000, 50_000
-# Which methods run in which dimension, and on how many seeds: shgo does not end in ten dimensions.
-EXACT = {
-    10: ((OURS, *RIVALS[:3]), 10),
-    2: ((OURS, *RIVALS), 10),
-    30: ((OURS, "dual_annealing", "basinhopping"), 5),
-}
+NUM_SEEDS, NOISY_SEEDS = 10, 5
+# Which methods run in which dimension: shgo does not end in ten.
+EXACT = {10: (OURS, *RIVALS[:3]), 2: (OURS, *RIVALS), 30: (OURS, "dual_annealing", "basinhopping")}
+# Powell's function wants a multiple of four.
+POWELL = {2: 4, 10: 12, 30: 32}
 NOISY = ("Rastrigin", "Ackley", "Griewank", "Levy", "Schwefel")
-LEVELS = (0.001, 0.01)
-NOISY_SEEDS = 5
+LEVELS = (0.01, 0.001)
 
 
 def exact_row(name: str, dimension: int, method: str, seed: int) -> dict[str, Any]:
@@ -43,7 +41,9 @@ def exact_row(name: str, dimension: int, method: str, seed: int) -> dict[str, An
     if method == OURS:
         # The same counts by the library itself, once for each accuracy: every evaluation has its gradient.
         for accuracy in accuracies:
-            found = iso.minimize(target.function, bounds=target.bounds, target=accuracy, max_evaluations=BUDGET, seed=seed)
+            found = iso.minimize(
+                target.function, bounds=target.bounds, target=accuracy, max_evaluations=BUDGET, seed=seed
+            )
             if found.success:
                 counter.hits[accuracy] = (found.nfev, found.nfev)
     else:
@@ -86,22 +86,24 @@ def noisy_row(name: str, dimension: int, method: str, seed: int, level: float) -
 
 
 def jobs() -> list[tuple[str, tuple[Any, ...]]]:
-    """All rows, the most important first."""
-    found: list[tuple[str, tuple[Any, ...]]] = []
-    for dimension, (methods, num_seeds) in EXACT.items():
-        for name in FAMILIES:
-            # Powell's function wants a multiple of four.
-            own = {2: 4, 10: 12, 30: 32}[dimension] if name == "Powell" else dimension
-            found += [("exact", (name, own, method, seed)) for method in methods for seed in range(num_seeds)]
-        if dimension == 10:
-            found += [
-                ("noisy", (name, 10, method, seed, level))
-                for level in LEVELS
-                for name in NOISY
-                for method in (OURS, *RIVALS[:3])
-                for seed in range(NOISY_SEEDS)
-            ]
-    return found
+    """All rows, the most important first; each stage leaves tables in which every method has seen the same seeds, or says so."""
+    first = _exact(10, EXACT[10][:2], range(NUM_SEEDS))
+    noisy = [
+        ("noisy", (name, 10, method, seed, level))
+        for seed in range(NOISY_SEEDS)
+        for level in LEVELS
+        for name in NOISY
+        for method in (OURS, *RIVALS[:3])
+    ]
+    others = [job for seed in range(NUM_SEEDS) for job in _exact(10, EXACT[10][2:], range(seed, seed + 1))]
+    low, high = _exact(2, EXACT[2], range(NUM_SEEDS)), _exact(30, EXACT[30], range(NUM_SEEDS))
+    num_noisy, num_others = 2 * len(noisy) // NOISY_SEEDS, 3 * len(others) // NUM_SEEDS
+    return [*first, *others[:num_others], *noisy[:num_noisy], *low, *noisy[num_noisy:], *others[num_others:], *high]
+
+
+def _exact(dimension: int, methods: Any, seeds: Any) -> list[tuple[str, tuple[Any, ...]]]:
+    own = {name: POWELL[dimension] if name == "Powell" else dimension for name in FAMILIES}
+    return [("exact", (name, own[name], method, seed)) for name in FAMILIES for method in methods for seed in seeds]
 
 
 def main() -> None:
@@ -112,9 +114,8 @@ def main() -> None:
     parser.add_argument("--goes-on", action="store_true", help="leave out what the record holds already")
     given = parser.parse_args()
     record = json.loads(given.out.read_text()) if given.goes_on and given.out.exists() else {"exact": [], "noisy": []}
-    fields = {"exact": ("function", "dimension", "method", "seed")}
-    fields["noisy"] = (*fields["exact"], "level")
-    done = {(kind, tuple(row[field] for field in fields[kind])) for kind in record for row in record[kind]}
+    names = ("function", "dimension", "method", "seed", "level")
+    done = {(kind, tuple(row[name] for name in names if name in row)) for kind in record for row in record[kind]}
     for kind, arguments in jobs():
         if given.only not in arguments[0] or (kind, arguments) in done:
             continue

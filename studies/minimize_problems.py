@@ -10,7 +10,8 @@ from jax import Array
 
 from isotherm.targets import functions
 
-# The lowest point of Schwefel's function of one coordinate, its value, and where boxes of width 1000 may begin without holding a lower one.
+# The lowest point of Schwefel's function of one coordinate, its depth, and where a box of width 1000 may begin that holds no
+# lower one.
 _LOWEST, _DEPTH, _BEGIN = 420.96874636, 418.98288727243, (-520.0, -345.0)
 # The same for Styblinski and Tang's, which is symmetric but for its linear term.
 _TANG, _TANG_DEPTH = -2.903534027771, 39.16616570377142

@@ -11,7 +11,6 @@ from isotherm.contour import uniform_partition
 from isotherm.foundation.randomness import seed_key
 from isotherm.minimize.descent import Minimum
 from isotherm.minimize.objective import Objective
-from isotherm.potentials.energy import EnergyPotential
 from isotherm.samplers import awsgld
 
 # In units of the box, by coordinate: the displacement by a typical gradient, the noise, and the longest displacement.
@@ -31,10 +30,10 @@ class Exploration:
     def explore(self, current: Minimum) -> np.ndarray:
         """Where the chain came to in another excursion. It begins at the minimum of its searcher."""
         objective = self.objective
+        if self.state is None:
+            self._begin(current)
+        objective.spend(NUM_STEPS * objective.cost)
         with objective.precision():
-            if self.state is None:
-                self._begin(current)
-            objective.spend(NUM_STEPS * objective.cost)
             self.state, positions, energies = _advance(self.sampler, self.key, self.state)
             positions, energies = np.asarray(positions, float), np.asarray(energies, float)
         lowest = int(np.argmin(energies))
@@ -44,7 +43,7 @@ class Exploration:
     def _begin(self, current: Minimum) -> None:
         """Steps, noise and bins from what the function shows around the start of the chain."""
         objective, dimension = self.objective, current.z.size
-        objective.spend(2 * objective.cost)
+        objective.spend(objective.cost)
         nearby = objective.space.inside(current.z + _DRIFT * np.ones(dimension))
         value, gradient = objective.look(nearby)
         root = np.sqrt(dimension)
@@ -60,7 +59,8 @@ class Exploration:
             max_displacement=_REACH * root,
             box=(0.0, 1.0) if objective.space.is_bounded else None,
         )
-        self.state = self.sampler.init(objective.potential, jnp.asarray(current.z))
+        with objective.precision():
+            self.state = self.sampler.init(objective.potential, jnp.asarray(current.z))
 
 
 @jax.jit

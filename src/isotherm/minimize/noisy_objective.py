@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.core import Tracer
 
 from isotherm.foundation.parts import Static
 from isotherm.foundation.randomness import words
@@ -143,7 +144,7 @@ def _untraceable(fun: Callable[..., Any]) -> Callable[..., Any]:
     """What hides its randomness must not be compiled: it would be drawn once."""
 
     def hidden(x):
-        if isinstance(x, jax.core.Tracer):
+        if isinstance(x, Tracer):
             raise TypeError("Not to be traced.")
         return fun(x)
 

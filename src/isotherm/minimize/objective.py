@@ -54,6 +54,7 @@ class Objective:
         self.fun = fun
         self.is_traced = self.dtype is not None
         self._next_callback = _CALLBACK_EVERY
+        self._finished: tuple[np.ndarray, float] | None = None
         if self.is_traced:
             self._both = jax.jit(lambda x: packed(fun, x))
             self._several = jax.jit(jax.vmap(lambda x: packed(fun, x)))
@@ -125,16 +126,25 @@ class Objective:
                 self.improved_at = self.num_evaluations
             self.best, self.best_z = float(value), np.array(z)
             # A compiled value may differ from the function's own in its last digit.
-            if value <= self.target and self.exact(z) <= self.target:
+            if value <= self.target and self.finish() <= self.target:
                 raise SearchOver(REACHED)
 
-    def exact(self, z: np.ndarray) -> float:
-        """The function's own value: what a user gets who calls it in the same precision. Not counted."""
-        x = self.space.point(z)
+    def finish(self) -> float:
+        """The function's own value at the best point: what a user gets who calls it there in the same precision.
+
+        It takes the evaluation that was kept for it, once, unless the function is not compiled and this value was met before.
+        """
+        x = self.space.point(self.best_z)
         if not self.is_traced:
-            return self._call(x)
-        with self.precision():
-            return float(self.fun(jnp.asarray(x, self.dtype)))
+            if not np.isfinite(self.best):
+                self.num_evaluations += 1
+                self.best = self._call(x)
+            return self.best
+        if self._finished is None or not np.array_equal(self._finished[0], self.best_z):
+            self.num_evaluations += 1
+            with self.precision():
+                self._finished = (self.best_z, float(self.fun(jnp.asarray(x, self.dtype))))
+        return self._finished[1]
 
     @functools.cached_property
     def potential(self) -> EnergyPotential:

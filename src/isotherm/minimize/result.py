@@ -41,10 +41,11 @@ def result_of(objective: Objective, tally: Tally, num_searchers: int, why: str, 
 
     is_going_on = why == GOES_ON
     success, message = verdict(why, objective.target > -np.inf, num_agreeing)
+    value = objective.best if is_going_on else objective.finish()
     return OptimizeResult(
         x=objective.space.point(objective.best_z),
-        fun=objective.best if is_going_on else objective.exact(objective.best_z),
-        nfev=objective.num_evaluations + (0 if is_going_on else 1),
+        fun=value,
+        nfev=objective.num_evaluations,
         success=success,
         message=message,
         **counts(tally, num_searchers),

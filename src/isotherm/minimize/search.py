@@ -37,19 +37,20 @@ def minimize(
 ) -> "OptimizeResult":
     """Search for the global minimum of a function with many wells.
 
-    A searcher descends from a start by L-BFGS-B, and then jumps: by scans of one coordinate, by steps of some or all, by differences
-    of minima that it met, to anywhere, and to where a chain of AWSGLD, which explores with flattened energies from its minimum,
-    has come to. A descent follows every jump and is given up once it cannot end lower. Kinds of jumps that found lower minima get more
-    of the evaluations. A searcher ends when no jump helps any more, and another starts from a random point and knows nothing of it.
+    A searcher descends from a start by L-BFGS-B, and then jumps: by scans of one coordinate, by steps of some or all, by
+    differences of minima that it met, to anywhere, and to where a chain of AWSGLD, which explores with flattened energies from
+    its minimum, has come to. A descent follows every jump and is given up once it cannot end lower. Kinds of jumps that found
+    lower minima get more of the evaluations. A searcher ends when no jump helps any more; the next starts from a random point and
+    knows nothing of it.
 
     Without a `target` the search ends once `num_agreeing` searchers have the same lowest value. That is evidence, no proof: a well
     that is narrow and far from the others is missed by all of them.
 
     Args:
-        fun: from an array to a number. If JAX can differentiate it, a value with its gradient is one evaluation, in double precision.
-            If not, as where it is written for NumPy, gradients are differences, and cost an evaluation for every coordinate. A
-            function of `(x, key)` is noisy: it is given a new key in every evaluation. Where it is not finite, the search sees a high
-            plateau.
+        fun: from an array to a number. If JAX can differentiate it, a value with its gradient is one evaluation, in double
+            precision. If not, as where it is written for NumPy, gradients are differences, and cost an evaluation for every
+            coordinate. A function of `(x, key)` is noisy: it is given a new key in every evaluation. Where it is not finite, the
+            search sees a high plateau.
         x0: a start, where there are no bounds; with bounds the first searcher starts there.
         bounds: (low, high) pairs, one per coordinate, or `scipy.optimize.Bounds`. All must be finite.
         scale: the unit of a search without bounds: starts are normal around `x0` with this standard deviation.
