@@ -1,5 +1,7 @@
 """What a global search does: honest success, functions of every kind, the parts that it is made of."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -54,7 +56,8 @@ def test_a_function_for_numpy_counts_every_call():
         calls.append(1)
         return float(np.sum((x - 0.3) ** 2) + np.sin(5.0 * float(x[0])))
 
-    found = iso.minimize(function, bounds=Bounds([-2.0, -2.0], [2.0, 2.0]), max_evaluations=3_000, seed=2)
+    box: Any = ([-2.0, -2.0], [2.0, 2.0])
+    found = iso.minimize(function, bounds=Bounds(*box), max_evaluations=3_000, seed=2)
     assert found.nfev == len(calls) <= 3_000
     grid = np.linspace(-2.0, 2.0, 100_001)
     assert found.fun == pytest.approx(float(np.min((grid - 0.3) ** 2 + np.sin(5.0 * grid))), abs=1e-6)
@@ -137,3 +140,5 @@ def test_noise_without_a_key():
     never = iso.minimize(function, bounds=[(-1.0, 1.0)] * 2, noise=True, target=-1.0, max_evaluations=2_000)
     assert not never.success
     assert never.nfev <= 2_000
+    for budget in (1, 2, 7, 60):
+        assert iso.minimize(function, bounds=[(-1.0, 1.0)] * 2, noise=True, max_evaluations=budget).nfev <= budget

@@ -95,7 +95,9 @@ class _NoisySearch:
                 break
         number = min(objective.left + 1, _MOST_VALUES)
         objective.budget += 1  # No evaluation has to be kept any more.
-        self.final = Candidate(best.z, objective.values(best.z, number)) if number > 1 else best
+        if number > 1 or not np.isfinite(best.mean):
+            best = Candidate(best.z, objective.values(best.z, number))
+        self.final = best
 
     def _best(self) -> Candidate:
         """The lowest, with a bonus for being known well."""
