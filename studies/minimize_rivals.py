@@ -1,5 +1,6 @@
 """SciPy's global optimizers, with every evaluation counted and stopped once they are done."""
 
+import signal
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,8 @@ from scipy import optimize
 
 from studies.minimize_problems import Problem
 
+# Seconds after which shgo is ended: its triangulations take ever longer between evaluations.
+_MOST_SECONDS = 10
 RIVALS = ("dual_annealing", "basinhopping", "differential_evolution", "shgo")
 
 
@@ -70,10 +73,19 @@ def run_rival(name: str, counter: Counter, seed: int) -> np.ndarray | None:
     """One search; the point that it returns, or, where the budget ended it, the one with the lowest value it met."""
     with warnings.catch_warnings(), jax.enable_x64(True):
         warnings.simplefilter("ignore")
+        previous = signal.signal(signal.SIGALRM, _give_up)
+        signal.alarm(_MOST_SECONDS if name == "shgo" else 0)
         try:
             return np.asarray(_SEARCHES[name](counter, seed).x)
         except Spent:
             return counter.best_x
+        finally:
+            signal.alarm(0)
+            signal.signal(signal.SIGALRM, previous)
+
+
+def _give_up(*_: Any) -> None:
+    raise Spent
 
 
 def _split(counter: Counter) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
