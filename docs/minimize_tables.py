@@ -53,8 +53,11 @@ def comparison_table(dimension: int, which: str) -> str:
             medians.get(_OURS, np.inf),
             min([medians[method] for method in rows if method != _OURS], default=np.inf),
         )
-        verdict = "fewer" if ours < best / _TIE else "tie" if ours <= best * _TIE and np.isfinite(ours) else "more"
-        good += verdict != "more"
+        if not np.isfinite(min(ours, best)):
+            verdict = "neither"
+        else:
+            verdict = "fewer" if ours < best / _TIE else "tie" if ours <= best * _TIE and np.isfinite(ours) else "more"
+        good += verdict in ("fewer", "tie")
         shown = " | ".join(_cell(rows[method], which) if method in rows else "" for method in methods)
         lines.append(f"| {name} | {shown} | {verdict} |")
     lines.append(f"| fewer, or a tie | {' | ' * (len(methods) - 1)} | {good} of {len(cells)} |")
