@@ -50,8 +50,4 @@ UNDER_REVISION: dict[str, tuple[tuple[str, ...], str]] = {
         (),
         "weights of one iteration weighed the predictions of the next, and the ranking lacks a paired error",
     ),
-    "ten-functions": (
-        ("minimize", "dual_annealing"),
-        "local descents alone solved most functions, at the thesis' loose accuracies, beside a rival without gradients",
-    ),
 }

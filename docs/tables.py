@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from docs.claims import claims_page, load_claims, tally_table
+from docs.minimize_tables import MINIMIZE
 from docs.remarks import REMARKS, UNDER_REVISION
 from docs.study_tables import STUDIES
 
@@ -74,18 +75,6 @@ def mushroom_table() -> str:
         error = "" if row["std_error"] is None else f" ± {row['std_error']:.0f}"
         cells.setdefault(row["method"], {})[row["metric"]] = f"{row['ours']:.0f}{error}{_mark('mushroom', row)}"
     return _markdown("agent", cells)
-
-
-def minimize_table() -> str:
-    """`iso.minimize` beside SciPy on the ten functions."""
-    cells: dict[str, dict[str, str]] = {}
-    for row in records()["ten-functions"]["rows"]:
-        name, _, method = row["method"].partition(", ")
-        if method in ("minimize", "dual_annealing"):
-            number = f"{row['ours']:.0%}" if row["metric"] == "success" else f"{row['ours']:.0f}"
-            number += _mark("ten-functions", row)
-            cells.setdefault(name, {})[f"`{method}`, {row['metric']}"] = number
-    return _markdown("function", cells)
 
 
 def experiments_page() -> str:
@@ -195,10 +184,10 @@ TABLES = {
     "digits": digits_table,
     "mushroom": mushroom_table,
     "experiments": experiments_table,
-    "minimize": minimize_table,
     "bench": bench_table,
     "bench-short": short_bench_table,
     **STUDIES,
+    **MINIMIZE,
     "images": images_table,
 }
 

@@ -63,7 +63,7 @@ SMALL = {
     "landscapes": ({"num_steps": 2_000, "num_points": 81}, {"surfaces"}),
     "rugged-paths": ({"share": 0.01}, {"paths-rugged", "paths-griewank"}),
     "ten-functions": (
-        {"num_steps": 1_000, "num_evaluations": 3_000, "functions": ("Sphere",)},
+        {"num_steps": 1_000, "functions": ("Sphere",)},
         {"hitting-times"},
     ),
     "interaction": ({"num_steps": 200, "chains": (2,), "powers": (0.6,)}, {"interaction"}),

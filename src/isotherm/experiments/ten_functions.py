@@ -1,14 +1,11 @@
-"""AWSGLD on ten functions with many wells: iterations until a target is hit, beside SGLD; and `minimize` beside SciPy."""
+"""AWSGLD on ten functions with many wells: iterations until a target is hit, beside SGLD."""
 
 import dataclasses
 import warnings
 from collections.abc import Callable
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from scipy.optimize import dual_annealing
 
 from isotherm.contour import Partition
 from isotherm.experiments.plots import panels
@@ -16,7 +13,6 @@ from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
 from isotherm.foundation.errors import DivergenceWarning
 from isotherm.foundation.gains import PolynomialGain
-from isotherm.minimize.search import minimize
 from isotherm.potentials import with_noise
 from isotherm.samplers import awsgld, sgld
 from isotherm.sampling import Sampler, sample
@@ -75,22 +71,20 @@ class Config:
     Attributes:
         num_steps: the most iterations.
         num_runs: independent repeats.
-        num_evaluations: the most evaluations of `minimize` and of SciPy's dual annealing.
         functions: which of the ten.
     """
 
     num_steps: int = 100_000
     num_runs: int = 10
-    num_evaluations: int = 200_000
     functions: tuple[str, ...] = tuple(_THESIS)
 
 
 FULL = Config()
-QUICK = Config(num_steps=5_000, num_runs=3, num_evaluations=20_000, functions=("Rastrigin", "Levy"))
+QUICK = Config(num_steps=5_000, num_runs=3, functions=("Rastrigin", "Levy"))
 
 
 def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
-    """Four samplers, and two optimizers, on every function."""
+    """Four samplers on every function."""
     rows: list[Row] = []
     hits: dict[str, list[np.ndarray]] = {}
     functions = [function for function in ten_functions() if function.name in config.functions]
@@ -101,9 +95,6 @@ def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
             found = _hits(function, _sampler(method, function), config, seed)
             hits[function.name].append(found)
             rows += _rows(f"{function.name}, {method}", found, _THESIS[function.name][number])
-    for function in functions:
-        log(f"{function.name}, minimize and dual_annealing")
-        rows += _compare(function, config, seed)
     return Outcome(rows, {"hitting-times": _draw(hits)})
 
 
@@ -154,47 +145,6 @@ def _rows(name: str, hits: np.ndarray, thesis: float | None) -> list[Row]:
     if len(arrived):
         rows.insert(0, Row.of_runs(name, "thousands of iterations", arrived, thesis))
     return rows
-
-
-def _compare(function: TestFunction, config: Config, seed: int) -> list[Row]:
-    """Success within the thesis' accuracy, and evaluations, of `minimize` with its defaults and of SciPy."""
-    accuracy = _SETTINGS[function.name].accuracy
-    bounds = [function.domain] * function.dimension
-    fast = jax.jit(function.function)
-    counts: dict[str, list[tuple[bool, float]]] = {"minimize": [], "dual_annealing": []}
-    for number in range(config.num_runs):
-        ours = minimize(
-            function.function,
-            bounds=bounds,
-            target=accuracy,
-            max_evaluations=config.num_evaluations,
-            seed=seed + number,
-        )
-        counts["minimize"].append((ours.fun <= accuracy, ours.nfev))
-        counts["dual_annealing"].append(_anneal(fast, bounds, accuracy, config.num_evaluations, seed + number))
-    rows = []
-    for name, found in counts.items():
-        label = f"{function.name}, {name}"
-        rows.append(Row.of_runs(label, "success", [float(is_success) for is_success, _ in found]))
-        rows.append(Row.of_runs(label, "evaluations", [number for _, number in found]))
-    return rows
-
-
-def _anneal(function: Any, bounds: Any, accuracy: float, most: int, seed: int) -> tuple[bool, float]:
-    """SciPy's dual annealing with its defaults, stopped at the target. Numerical gradients count as its evaluations."""
-    calls = 0
-    first = None
-
-    def counted(x):
-        nonlocal calls, first
-        calls += 1
-        value = float(function(jnp.asarray(x, jnp.float32)))
-        if value <= accuracy and first is None:
-            first = calls
-        return value
-
-    dual_annealing(counted, bounds, maxfun=most, rng=seed, callback=lambda *_: first is not None)
-    return first is not None, float(first or calls)
 
 
 def _draw(hits: dict[str, list[np.ndarray]]) -> Any:

@@ -1,55 +1,116 @@
-"""Local descents for global searches: L-BFGS within a budget, on functions that may not be finite everywhere."""
+"""Local descents of a global search: SciPy's L-BFGS-B, given up where it leads to a worse well."""
 
-from collections.abc import Callable
+import dataclasses
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-from jax import Array
+import numpy as np
 
-# Iterations of a descent, and evaluations of one of its line searches, at most.
-_DESCENT = 60
-MOST_TRIES = 20
+from isotherm.minimize.objective import Objective
 
-
-def guarded(function: Callable[[Array], Array], ceiling: float) -> Callable[[Array], Array]:
-    """`function`, with a value of `ceiling` and no gradient where either of its own is not finite."""
-
-    @jax.custom_vjp
-    def finite(z):
-        return forward(z)[0]
-
-    def forward(z):
-        value, gradient = jax.value_and_grad(function)(z)
-        is_finite = jnp.isfinite(value) & jnp.all(jnp.isfinite(gradient))
-        return jnp.where(jnp.isfinite(value), value, ceiling), jnp.where(is_finite, gradient, 0.0)
-
-    finite.defvjp(forward, lambda gradient, cotangent: (cotangent * gradient,))
-    return finite
+# A descent ends when an iteration lowers the value by less than this share of it, or of what the search has seen.
+_RELATIVE, _OF_RANGE = 1e-9, 1e-14
+# And when it comes back: this close, in units of the jump.
+_BACK = 0.1
+_MOST_ITERATIONS = 500
 
 
-def descend_from(function: Callable[[Array], Array], start: Array, allowed: Array) -> tuple[Array, Array, Array]:
-    """The end of L-BFGS, its value, and how many evaluations it took, at most `allowed`."""
-    import optax
+@dataclasses.dataclass(frozen=True, eq=False)
+class Minimum:
+    """Where a descent ended.
 
-    search = optax.scale_by_zoom_linesearch(max_linesearch_steps=MOST_TRIES, initial_guess_strategy="one")
-    solver = optax.lbfgs(linesearch=search)
-    look = optax.value_and_grad_from_state(function)
+    Attributes:
+        z: the point, in units of the box.
+        value: there.
+        curvature_radius: the length of a step per length of a gradient, from the last two iterations.
+    """
 
-    def step(loop):
-        z, state, spent, _, number = loop
-        value, gradient = look(z, state=state)
-        updates, state = solver.update(gradient, state, z, value=value, grad=gradient, value_fn=function)
-        tries = optax.tree.get(state, "num_linesearch_steps")
-        after: Any = optax.apply_updates(z, updates)
-        moved = jnp.max(jnp.abs(after - z))
-        is_sane = jnp.all(jnp.isfinite(after))
-        return jnp.where(is_sane, after, z), state, spent + tries, jnp.where(is_sane, moved, 0.0), number + 1
+    z: np.ndarray
+    value: float
+    curvature_radius: float
 
-    def goes_on(loop):
-        return (loop[4] < _DESCENT) & (loop[3] > 1e-7) & (loop[2] + MOST_TRIES <= allowed)
 
-    # The value at the start, and that at the end.
-    begin = (start, solver.init(start), jnp.full((), 2, jnp.int32), jnp.ones((), start.dtype), jnp.zeros((), jnp.int32))
-    end, _, spent, _, _ = jax.lax.while_loop(goes_on, step, begin)
-    return end, function(end), spent
+@dataclasses.dataclass(frozen=True)
+class Hope:
+    """When a descent that came from another minimum is given up.
+
+    Attributes:
+        origin: the minimum that it has to come below.
+        num_iterations: how many iterations like its last one it may need for that.
+        is_near: whether the start looks like the surroundings of `origin`, so that its curvature gives the first step.
+    """
+
+    origin: Minimum
+    num_iterations: float
+    is_near: bool
+
+
+def descend(
+    objective: Objective, start: np.ndarray, longest: float, hope: Hope | None = None, known: Any = None
+) -> Minimum:
+    """The minimum below `start`, or where the descent to it was given up.
+
+    Args:
+        objective: what is minimized.
+        start: where from.
+        longest: the length of the first step, at most.
+        hope: when it is given up; None goes to the end.
+        known: value and gradient at `start`, where they were computed before.
+    """
+    from scipy.optimize import minimize
+
+    origin = None if hope is None else hope.origin
+    value, gradient = objective.value_and_gradient(start) if known is None else known
+    norm = float(np.linalg.norm(gradient))
+    if norm == 0.0:
+        return Minimum(start, value, 0.0 if origin is None else origin.curvature_radius)
+    radius = hope.origin.curvature_radius if hope is not None and hope.is_near else 0.0
+    radius = radius if radius > 0 else longest / norm
+    trace = _Trace(objective, start, value, gradient, min(radius, longest / norm), hope)
+    bounds = [(0.0, 1.0)] * start.size if objective.space.is_bounded else None
+    options = {"maxiter": _MOST_ITERATIONS, "maxfun": 10 * _MOST_ITERATIONS, "ftol": 0.0, "gtol": 0.0}
+    # The function is scaled so that the first step, which is as long as the gradient, has the right length.
+    minimize(trace.scaled, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options, callback=trace.iterate)
+    return trace.end()
+
+
+class _Trace:
+    """The path of one descent."""
+
+    def __init__(self, objective, start, value, gradient, radius, hope):
+        self.objective, self.hope, self.radius = objective, hope, radius
+        self.first = (start, value, gradient)
+        self.before, self.lowest = (start, value, gradient), (start, value, gradient)
+        self.last_value, self.num_small = value, 0
+        self.jump = np.inf if hope is None else float(np.max(np.abs(start - hope.origin.z)))
+
+    def scaled(self, z: np.ndarray) -> tuple[float, np.ndarray]:
+        """What L-BFGS-B sees."""
+        start, value, gradient = self.first
+        if not np.array_equal(z, start):
+            value, gradient = self.objective.value_and_gradient(z)
+            if value < self.lowest[1]:
+                self.before, self.lowest = self.lowest, (np.array(z), value, gradient)
+        return self.radius * (value - self.first[1]), self.radius * gradient
+
+    def iterate(self, intermediate_result: Any) -> None:
+        """Stops the descent once it is done, or will not lead below where it came from."""
+        z, value, _ = self.lowest
+        decrease, self.last_value = self.last_value - value, value
+        span = self.objective.ceiling - self.objective.best
+        is_small = decrease <= _RELATIVE * abs(value) + _OF_RANGE * span
+        self.num_small = self.num_small + 1 if is_small else 0
+        if self.num_small >= 2:
+            raise StopIteration
+        if self.hope is not None and value > self.hope.origin.value:
+            is_back = np.max(np.abs(z - self.hope.origin.z)) < _BACK * self.jump
+            is_hopeless = self.hope.num_iterations * decrease < value - self.hope.origin.value
+            if is_back or is_hopeless:
+                raise StopIteration
+
+    def end(self) -> Minimum:
+        """The lowest point, and what its surroundings looked like."""
+        z, value, gradient = self.lowest
+        move, change = z - self.before[0], gradient - self.before[2]
+        product = float(move @ change)
+        radius = float(move @ move) / product if product > 0 else self.radius
+        return Minimum(z, value, radius)

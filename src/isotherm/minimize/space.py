@@ -1,60 +1,84 @@
-"""The units in which the chains of a search move."""
+"""The units in which a search moves."""
 
 import dataclasses
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import Array
 
 from isotherm.foundation.errors import check_real, refuse
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Space:
-    """The unit in which chains move: x = low + width * z, reflected into [0, 1] where there are bounds."""
+    """The unit of a search: x = low + width * z, with z in [0, 1] where there are bounds.
 
-    low: Array
-    width: Array
+    Attributes:
+        low: x at z = 0, flat.
+        width: x at z = 1, less that at z = 0.
+        is_bounded: whether z stays in [0, 1].
+        start: z of the start that the user gave, or None.
+        shape: of x.
+    """
+
+    low: np.ndarray
+    width: np.ndarray
     is_bounded: bool
-    start: Array | None
+    start: np.ndarray | None
+    shape: tuple[int, ...]
 
-    def point(self, z: Array) -> Array:
+    @property
+    def dimension(self) -> int:
+        """How many coordinates there are."""
+        return self.low.size
+
+    def point(self, z: np.ndarray) -> np.ndarray:
         """The argument of the function."""
-        folded = jnp.abs((z + 1.0) % 2.0 - 1.0) if self.is_bounded else z
-        return self.low + self.width * folded
+        return self.points(z[None])[0]
 
-    def draw(self, key: Array, number: int) -> Array:
-        """Starts: uniform between the bounds, or around the given one, which comes first."""
-        shape = (number, *self.low.shape)
-        if self.is_bounded:
-            drawn = jax.random.uniform(key, shape)
-            given = None if self.start is None else (self.start - self.low) / self.width
-        else:
-            drawn, given = jax.random.normal(key, shape), jnp.zeros_like(self.low)
-        return drawn if given is None else drawn.at[0].set(given)
+    def points(self, several: np.ndarray) -> np.ndarray:
+        """Arguments for several z, along the first axis."""
+        x = self.low + self.width * several
+        x = np.clip(x, self.low, self.low + self.width) if self.is_bounded else x
+        return x.reshape(-1, *self.shape)
+
+    def inside(self, z: np.ndarray) -> np.ndarray:
+        """`z`, reflected at the bounds where there are any."""
+        return np.abs((z + 1.0) % 2.0 - 1.0) if self.is_bounded else z
+
+    def draw(self, rng: np.random.Generator, number: int) -> np.ndarray:
+        """Random places: uniform between the bounds, or normal around the given start."""
+        shape = (number, self.dimension)
+        return rng.uniform(size=shape) if self.is_bounded else rng.normal(size=shape)
 
 
 def space_of(x0: Any, bounds: Any, scale: float) -> Space:
     """The space that bounds give, or a start and a length where there are none."""
-    start = None if x0 is None else jnp.asarray(x0, jnp.result_type(float))
+    start = None if x0 is None else np.asarray(x0, float)
     if bounds is None:
         if start is None:
             refuse("x0", "given where there are no bounds", "neither", "Pass x0=..., or bounds=[(low, high), ...].")
         check_real("scale", scale, "Give a length in units of x0.", above=0.0)
-        return Space(start, jnp.full_like(start, scale), False, start)
-    pairs = np.asarray(bounds, float)
-    if (
-        pairs.ndim != 2
-        or pairs.shape[1] != 2
-        or not np.all(np.isfinite(pairs))
-        or not np.all(pairs[:, 0] < pairs[:, 1])
-    ):
-        refuse(
-            "bounds", "(low, high) for every coordinate, finite, low below high", repr(bounds), "Swap or widen them."
-        )
-    low, high = jnp.asarray(pairs[:, 0], jnp.result_type(float)), jnp.asarray(pairs[:, 1], jnp.result_type(float))
-    if start is not None and (start.shape != low.shape or not bool(jnp.all((start >= low) & (start <= high)))):
+        width = np.full(start.size, float(scale))
+        return Space(start.reshape(-1), width, False, np.zeros(start.size), start.shape)
+    pairs = _pairs(bounds, None if start is None else start.size)
+    is_valid = pairs.ndim == 2 and pairs.shape[1] == 2 and np.all(np.isfinite(pairs))
+    if not is_valid or not np.all(pairs[:, 0] < pairs[:, 1]):
+        rule = "(low, high) for every coordinate, finite, low below high"
+        refuse("bounds", rule, repr(bounds), "Swap or widen them.")
+    low, width = pairs[:, 0], pairs[:, 1] - pairs[:, 0]
+    if start is None:
+        return Space(low, width, True, None, low.shape)
+    flat = start.reshape(-1)
+    if flat.shape != low.shape or not np.all((flat >= low) & (flat <= pairs[:, 1])):
         refuse("x0", f"{low.shape[0]} numbers within the bounds", repr(x0), "Move it inside, or leave it out.")
-    return Space(low, high - low, True, start)
+    return Space(low, width, True, (flat - low) / width, start.shape)
+
+
+def _pairs(bounds: Any, number: int | None) -> np.ndarray:
+    """Pairs from pairs, or from `scipy.optimize.Bounds`, whose ends may be single numbers."""
+    if not (hasattr(bounds, "lb") and hasattr(bounds, "ub")):
+        return np.asarray(bounds, float)
+    low, high = np.broadcast_arrays(np.atleast_1d(bounds.lb), np.atleast_1d(bounds.ub))
+    if low.size == 1 and number is not None:
+        low, high = np.broadcast_to(low, number), np.broadcast_to(high, number)
+    return np.stack([low, high], axis=-1).astype(float)

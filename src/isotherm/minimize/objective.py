@@ -1,0 +1,205 @@
+"""The function of a search: every evaluation is counted, the best is kept, and the search ends where it must."""
+
+import contextlib
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from isotherm.foundation.errors import refuse
+from isotherm.minimize.space import Space
+from isotherm.potentials.energy import EnergyPotential
+
+# A step for differences of functions without gradients, in units of the box: the root of the rounding error.
+_DIFFERENCE = 1.5e-8
+# Evaluations between two calls of the user's callback.
+_CALLBACK_EVERY = 500
+
+
+REACHED = "The target was reached."
+
+
+class SearchOver(Exception):  # noqa: N818
+    """Ends a search from wherever it is; its text says why."""
+
+
+class Objective:
+    """A function in units of the box, counted, with a gradient by JAX or by differences.
+
+    Evaluations are in double precision where the function lets JAX compute so. Where a value is not finite, the search sees the
+    highest finite one that it met, with no slope.
+
+    Attributes:
+        space: the units.
+        is_traced: whether JAX differentiates the function; if not, a gradient costs an evaluation for every coordinate.
+        num_evaluations: spent so far. A value with its gradient counts once where JAX gives both.
+        best: the lowest value.
+        best_z: where it was met.
+        improved_at: the evaluation at which it was.
+    """
+
+    def __init__(self, fun: Callable[[Any], Any], space: Space, target: float, budget: int):
+        self.space, self.target, self.budget = space, float(target), budget
+        self.num_evaluations = self.improved_at = 0
+        self.best, self.best_z = np.inf, space.draw(np.random.default_rng(0), 1)[0]
+        if space.start is not None:
+            self.best_z = space.start
+        self.ceiling = -np.inf
+        self.patience: int | None = None
+        self.callback: Callable[[], Any] | None = None
+        self.dtype = traced_dtype(fun, space)
+        self.fun = fun
+        self.is_traced = self.dtype is not None
+        self._next_callback = _CALLBACK_EVERY
+        self._finished: tuple[np.ndarray, float] | None = None
+        if self.is_traced:
+            self._both = jax.jit(lambda x: packed(fun, x))
+            self._several = jax.jit(jax.vmap(lambda x: packed(fun, x)))
+
+    @property
+    def cost(self) -> int:
+        """What a value with its gradient costs."""
+        return 1 if self.is_traced else self.space.dimension + 1
+
+    @property
+    def left(self) -> int:
+        """Evaluations that may still be spent; one is kept for the result."""
+        return max(self.budget - 1 - self.num_evaluations, 0)
+
+    def precision(self) -> contextlib.AbstractContextManager[Any]:
+        """The context in which JAX computes for this function."""
+        return jax.enable_x64(self.dtype == np.float64) if self.is_traced else contextlib.nullcontext()
+
+    def value_and_gradient(self, z: np.ndarray) -> tuple[float, np.ndarray]:
+        """Both at `z`; raises `SearchOver` once the search must end."""
+        self.spend(self.cost)
+        return self.look(z)
+
+    def look(self, z: np.ndarray) -> tuple[float, np.ndarray]:
+        """Value and gradient at `z`, for evaluations that are paid for already."""
+        x = self.space.point(z)
+        if self.is_traced:
+            with self.precision():
+                both = np.asarray(self._both(x.astype(self.dtype)), float)
+            return self._seen(z, float(both[0]), both[1:] * self.space.width)
+        value = self._call(x)
+        return self._seen(z, value, self._differences(z, value))
+
+    def many(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Values and gradients at several points."""
+        self.spend(len(points) * self.cost)
+        if not self.is_traced:
+            found = [self.look(z) for z in points]
+        else:
+            with self.precision():
+                rows = np.array(self._several(self.space.points(points).astype(self.dtype)), float)
+            rows[:, 1:] *= self.space.width
+            found = [self._seen(z, float(row[0]), row[1:]) for z, row in zip(points, rows, strict=True)]
+        return np.array([value for value, _ in found]), np.array([gradient for _, gradient in found])
+
+    def _seen(self, z: np.ndarray, value: float, gradient: np.ndarray) -> tuple[float, np.ndarray]:
+        self.take(z, value)
+        if np.isfinite(value):
+            self.ceiling = max(self.ceiling, value)
+            return value, gradient if np.all(np.isfinite(gradient)) else np.zeros_like(gradient)
+        return self.ceiling, np.zeros_like(gradient)
+
+    def spend(self, number: int) -> None:
+        """Count evaluations, or end the search where they are not to be had."""
+        if number > self.left:
+            raise SearchOver("The budget of evaluations is spent.")
+        self.num_evaluations += number
+        if self.patience is not None and self.num_evaluations - self.improved_at > self.patience:
+            raise SearchOver(f"No better point was found in {self.patience} evaluations.")
+        if self.callback is not None and self.num_evaluations >= self._next_callback:
+            self._next_callback = self.num_evaluations + _CALLBACK_EVERY
+            if self.callback() is True:
+                raise SearchOver("The callback stopped the search.")
+
+    def take(self, z: np.ndarray, value: float) -> None:
+        """Note a value, and end the search if it is the target."""
+        if value < self.best:
+            if value < self.best - 1e-6 * max(1.0, abs(self.best)) or not np.isfinite(self.best):
+                self.improved_at = self.num_evaluations
+            self.best, self.best_z = float(value), np.array(z)
+            # A compiled value may differ from the function's own in its last digit.
+            if value <= self.target and self.finish() <= self.target:
+                raise SearchOver(REACHED)
+
+    def finish(self) -> float:
+        """The function's own value at the best point: what a user gets who calls it there in the same precision.
+
+        It takes the evaluation that was kept for it, once, unless the function is not compiled and this value was met before.
+        """
+        x = self.space.point(self.best_z)
+        if not self.is_traced:
+            if not np.isfinite(self.best):
+                self.num_evaluations += 1
+                self.best = self._call(x)
+            return self.best
+        if self._finished is None or not np.array_equal(self._finished[0], self.best_z):
+            self.num_evaluations += 1
+            with self.precision():
+                self._finished = (self.best_z, float(self.fun(jnp.asarray(x, self.dtype))))
+        return self._finished[1]
+
+    @functools.cached_property
+    def potential(self) -> EnergyPotential:
+        """The function in units of the box, for samplers: finite everywhere, with no slope where it was not."""
+
+        @jax.custom_vjp
+        def energy(z):
+            return forward(z)[0]
+
+        def forward(z):
+            if self.is_traced:
+                x = (self.space.low + self.space.width * z).reshape(self.space.shape)
+                both = packed(self.fun, x)
+            else:
+                shape = jax.ShapeDtypeStruct((z.size + 1,), z.dtype)
+                both = jax.pure_callback(self._packed_on_host, shape, z, vmap_method="sequential")
+            value, gradient = both[0], both[1:] * self.space.width
+            is_finite = jnp.isfinite(value) & jnp.all(jnp.isfinite(gradient))
+            value = jnp.where(jnp.isfinite(value), value, self.ceiling)
+            return value.astype(z.dtype), jnp.where(is_finite, gradient, 0.0).astype(z.dtype)
+
+        energy.defvjp(forward, lambda gradient, cotangent: (cotangent * gradient,))
+        return EnergyPotential(energy)
+
+    def _packed_on_host(self, z: Any) -> np.ndarray:
+        z = np.asarray(z, float)
+        value = self._call(self.space.point(z))
+        return np.append(value, self._differences(z, value) / self.space.width).astype(jnp.result_type(float))
+
+    def _call(self, x: np.ndarray) -> float:
+        return float(self.fun(x))
+
+    def _differences(self, z: np.ndarray, value: float) -> np.ndarray:
+        """Forward differences, or backward ones at an upper bound."""
+        gradient = np.zeros_like(z)
+        for place in range(z.size):
+            step = -_DIFFERENCE if self.space.is_bounded and z[place] + _DIFFERENCE > 1.0 else _DIFFERENCE
+            moved = z.copy()
+            moved[place] += step
+            gradient[place] = (self._call(self.space.point(moved)) - value) / (moved[place] - z[place])
+        return gradient
+
+
+def packed(fun: Callable[[Any], Any], x: Any) -> Any:
+    """The value and the flat gradient in one array: one transfer in the place of two."""
+    value, gradient = jax.value_and_grad(fun)(x)
+    return jnp.concatenate([jnp.reshape(value, 1), jnp.reshape(gradient, -1).astype(value.dtype)])
+
+
+def traced_dtype(fun: Callable[[Any], Any], space: Space) -> Any:
+    """The type in which JAX can differentiate a function, double if it can be; None if it cannot at all."""
+    if not callable(fun):
+        refuse("fun", "a function of an array", repr(fun), "Pass a function that returns a number.")
+    for dtype in (np.float64, np.float32):
+        with jax.enable_x64(dtype == np.float64), contextlib.suppress(Exception):
+            shape = jax.eval_shape(lambda x: packed(fun, x), jax.ShapeDtypeStruct(space.shape, dtype))
+            return dtype if shape.shape == (space.dimension + 1,) else None
+    return None

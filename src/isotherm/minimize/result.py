@@ -1,0 +1,66 @@
+"""What a search says: the best point, and whether there is reason to trust it."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from isotherm.minimize.objective import REACHED, Objective
+from isotherm.minimize.searcher import Tally
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
+
+GOES_ON = "The search goes on."
+
+
+def agreement(values: Any, tolerance: Any) -> int:
+    """How many searchers have the lowest value, or one within the tolerance of it.
+
+    Example:
+        >>> agreement([3.0, 1.0, 1.0 + 1e-9], 1e-6)
+        2
+    """
+    values = np.asarray(values, float)
+    return int(np.sum(values - values.min() <= tolerance)) if values.size else 0
+
+
+def verdict(why: str, has_target: bool, num_agreeing: int) -> tuple[bool, str]:
+    """Whether a search succeeded, and what to say about it."""
+    if why == REACHED:
+        return True, why
+    if has_target:
+        return False, f"{why} The target was not reached."
+    if num_agreeing:
+        return True, f"{num_agreeing} searchers with independent starts found the same lowest value. {why}".strip()
+    return False, f"{why} No two searchers with independent starts found the same lowest value."
+
+
+def result_of(objective: Objective, tally: Tally, num_searchers: int, why: str, num_agreeing: int) -> "OptimizeResult":
+    """The result of a search without noise, whose value, at the end, is the function's own at its point."""
+    from scipy.optimize import OptimizeResult
+
+    is_going_on = why == GOES_ON
+    success, message = verdict(why, objective.target > -np.inf, num_agreeing)
+    value = objective.best if is_going_on else objective.finish()
+    return OptimizeResult(
+        x=objective.space.point(objective.best_z),
+        fun=value,
+        nfev=objective.num_evaluations,
+        success=success,
+        message=message,
+        **counts(tally, num_searchers),
+    )
+
+
+def counts(tally: Tally, num_searchers: int) -> dict[str, Any]:
+    """What a search did."""
+    table = {
+        kind: {"number": tally.jumps[kind], "evaluations": tally.evaluations[kind], "better": tally.improvements[kind]}
+        for kind in tally.jumps
+    }
+    return {
+        "nit": sum(tally.jumps.values()),
+        "num_searchers": num_searchers,
+        "num_descents": tally.num_descents,
+        "jumps": table,
+    }
