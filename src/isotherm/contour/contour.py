@@ -16,7 +16,7 @@ from isotherm.contour.learning import learn
 from isotherm.contour.multiplier import Multiplier
 from isotherm.contour.partition import NUM_BELOW, Partition, PilotPartition
 from isotherm.contour.report import statistics_of
-from isotherm.contour.start import check_initial_theta, masses_of, starting_masses
+from isotherm.contour.start import as_theta, check_initial_theta, masses_of, starting_masses
 from isotherm.contour.state import ContourState, init_contour_state
 from isotherm.contour.theta_histogram import (
     LogTheta,
@@ -122,8 +122,8 @@ class Contour(Coupling):
         if self.initial_theta is None:
             is_pilot = isinstance(self.partition, PilotPartition) and not self.field.is_cumulative
             object.__setattr__(self, "initial_theta", "pilot" if is_pilot else "uniform")
-        if not isinstance(self.initial_theta, str):
-            object.__setattr__(self, "initial_theta", np.asarray(self.initial_theta, float))
+        else:
+            object.__setattr__(self, "initial_theta", as_theta("initial_theta", self.initial_theta))
         if isinstance(self.partition, Partition):
             check_initial_theta(self.initial_theta, self.bins.num_bins)
 
