@@ -111,7 +111,8 @@ class Contour(Coupling):
         check_choice("slopes", self.slopes, ("backward", "forward"))
         if self.slopes == "forward" and self.field.is_cumulative:
             refuse("slopes", "backward for a cumulative field", "forward", "Leave it out.")
-        if self.bounds is not None and not self.bounds[0] < 1.0 < self.bounds[1]:
+        is_pair = isinstance(self.bounds, (tuple, list)) and [isinstance(b, str) for b in self.bounds] == [False, False]
+        if self.bounds is not None and not (is_pair and self.bounds[0] < 1.0 < self.bounds[1]):
             rule = "(low, high) with 1 between them"
             refuse("bounds", rule, repr(self.bounds), "A multiplier of 1 is the plain sampler; or give None.")
         check_integer("warm_up", self.warm_up, 0, "Give a number of iterations.")

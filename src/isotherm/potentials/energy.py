@@ -7,8 +7,10 @@ from typing import Any
 import jax.numpy as jnp
 from jax import Array
 
+from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import refuse
 from isotherm.foundation.parts import Static
+from isotherm.foundation.user_functions import call_traced
 from isotherm.potentials.potential import Evaluation, Potential
 
 
@@ -27,7 +29,7 @@ class EnergyPotential(Potential):
             refuse("energy", "a function of a position", repr(self.energy), "Pass a function that returns a scalar.")
 
     def evaluate(self, position: Any, batch: Any, noise: Any, model_state: Any) -> Evaluation:
-        energy = self.energy(position)
+        energy = jnp.asarray(_scalar("energy", self.energy, position))
         return Evaluation(energy, jnp.zeros_like(energy), model_state)
 
 
@@ -42,10 +44,19 @@ class LogDensityPotential(Potential):
     log_density: Static[Callable[[Any], Array]]
 
     def evaluate(self, position: Any, batch: Any, noise: Any, model_state: Any) -> Evaluation:
-        energy = -self.log_density(position)
+        energy = -jnp.asarray(_scalar("log_density", self.log_density, position))
         return Evaluation(energy, jnp.zeros_like(energy), model_state)
 
 
+def _scalar(name: str, function: Callable[[Any], Any], position: Any) -> Any:
+    """The value of a user's function; refused where it is no number, whatever its shape, which is checked later."""
+    value = call_traced(name, "a function that runs at the start", function, position)
+    if not hasattr(value, "dtype") and not isinstance(value, float):
+        refuse(name, "a function that returns one real scalar", type(value).__name__, "Return `jnp.sum(...)`, say.")
+    return value
+
+
+@checked_call()
 def from_energy(energy: Callable[[Any], Array]) -> Potential:
     """A potential from an energy function: density exp(-energy(x) / temperature).
 
@@ -57,6 +68,7 @@ def from_energy(energy: Callable[[Any], Array]) -> Potential:
     return EnergyPotential(energy)
 
 
+@checked_call()
 def from_log_density(log_density: Callable[[Any], Array]) -> Potential:
     """A potential from a log density, normalized or not: energy(x) = -log_density(x).
 

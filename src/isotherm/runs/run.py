@@ -9,7 +9,7 @@ from typing import Any, Self
 import jax
 import numpy as np
 
-from isotherm.foundation.errors import check_real, refuse
+from isotherm.foundation.errors import check_folder, check_real, refuse
 from isotherm.runs import energies as by_energy
 from isotherm.runs import estimates, saving
 from isotherm.runs.bias import Bias, is_small
@@ -239,12 +239,12 @@ class Run:
 
     def save(self, folder: str | pathlib.Path) -> None:
         """Write the run to a new folder, in the form that `sample(out=...)` writes."""
-        saving.save(self, pathlib.Path(folder))
+        saving.save(self, check_folder("folder", folder, 'Write `run.save("my-run")`, say.'))
 
     @classmethod
     def load(cls, folder: str | pathlib.Path) -> Self:
         """A finished run from its folder. Draws are read when they are indexed."""
-        return cls.assemble(**saving.load(pathlib.Path(folder)))
+        return cls.assemble(**saving.load(check_folder("folder", folder, 'Write `iso.load("my-run")`, say.')))
 
 
 load = Run.load
