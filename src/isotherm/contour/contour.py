@@ -16,7 +16,7 @@ from isotherm.contour.learning import learn
 from isotherm.contour.multiplier import Multiplier
 from isotherm.contour.partition import NUM_BELOW, Partition, PilotPartition
 from isotherm.contour.report import statistics_of
-from isotherm.contour.start import check_initial_theta, masses_of, starting_masses
+from isotherm.contour.start import as_theta, check_initial_theta, masses_of, starting_masses
 from isotherm.contour.state import ContourState, init_contour_state
 from isotherm.contour.theta_histogram import (
     LogTheta,
@@ -111,7 +111,8 @@ class Contour(Coupling):
         check_choice("slopes", self.slopes, ("backward", "forward"))
         if self.slopes == "forward" and self.field.is_cumulative:
             refuse("slopes", "backward for a cumulative field", "forward", "Leave it out.")
-        if self.bounds is not None and not self.bounds[0] < 1.0 < self.bounds[1]:
+        is_pair = isinstance(self.bounds, (tuple, list)) and [isinstance(b, str) for b in self.bounds] == [False, False]
+        if self.bounds is not None and not (is_pair and self.bounds[0] < 1.0 < self.bounds[1]):
             rule = "(low, high) with 1 between them"
             refuse("bounds", rule, repr(self.bounds), "A multiplier of 1 is the plain sampler; or give None.")
         check_integer("warm_up", self.warm_up, 0, "Give a number of iterations.")
@@ -122,8 +123,8 @@ class Contour(Coupling):
         if self.initial_theta is None:
             is_pilot = isinstance(self.partition, PilotPartition) and not self.field.is_cumulative
             object.__setattr__(self, "initial_theta", "pilot" if is_pilot else "uniform")
-        if not isinstance(self.initial_theta, str):
-            object.__setattr__(self, "initial_theta", np.asarray(self.initial_theta, float))
+        else:
+            object.__setattr__(self, "initial_theta", as_theta("initial_theta", self.initial_theta))
         if isinstance(self.partition, Partition):
             check_initial_theta(self.initial_theta, self.bins.num_bins)
 

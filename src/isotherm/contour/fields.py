@@ -97,7 +97,7 @@ def as_field(given: Any) -> Field:
     """A field from itself or from its name."""
     if isinstance(given, Field):
         return given
-    if given not in FIELDS:
+    if not isinstance(given, str) or given not in FIELDS:
         names = ", ".join(map(repr, FIELDS))
         refuse("field", f"one of {names}, or an object of `isotherm.contour`", repr(given), "Choose one of them.")
     return FIELDS[given]()

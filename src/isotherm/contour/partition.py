@@ -64,6 +64,8 @@ def uniform_partition(low: float, high: float, num_bins: int) -> Partition:
         0.5
     """
     check_integer("num_bins", num_bins, 3, "Two bins are open; a partition needs one between them.")
+    for end in (low, high):
+        check_real("partition", end, "Give (low, high, num_bins) with ends in units of the energy.")
     if not low < high:
         refuse("partition", "(low, high, num_bins) with low below high", repr((low, high)), "Swap the ends.")
     return Partition(low, (high - low) / (num_bins - 2), num_bins)

@@ -5,7 +5,17 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from isotherm.foundation.errors import check_choice, refuse
+from isotherm.foundation.errors import check_choice, refuse, short
+
+
+def as_theta(name: str, given: Any) -> Any:
+    """The name of a start, or numbers as an array."""
+    if isinstance(given, str):
+        return given
+    try:
+        return np.asarray(given, float)
+    except (TypeError, ValueError):
+        return refuse(name, "positive numbers, one for every bin", short(given), "Give a value for every bin.")
 
 
 def check_initial_theta(given: Any, number: int, name: str = "initial_theta") -> None:

@@ -3,15 +3,19 @@
 Every refusal has one form: `` `name` must be <rule>; got <value>. `` followed by what to do.
 """
 
-import difflib
 import math
 import numbers
-from collections.abc import Iterable
+import os
+import pathlib
 from typing import Any, NoReturn
 
 
 class DivergenceError(RuntimeError):
     """Raised after a run with ``throw=True`` when a chain left the finite numbers."""
+
+
+class InputError(ValueError):
+    """Raised for every wrong input; the message names the argument, the rule, what was given, and what to do."""
 
 
 class DivergenceWarning(UserWarning):
@@ -20,14 +24,14 @@ class DivergenceWarning(UserWarning):
 
 def refuse(name: str, rule: str, value: Any, remedy: str) -> NoReturn:
     """Raise the `ValueError` that every wrong input ends in."""
-    raise ValueError(f"`{name}` must be {rule}; got {value}. {remedy}")
+    raise InputError(f"`{name}` must be {rule}; got {value}. {remedy}")
 
 
 def check_integer(name: str, value: Any, minimum: int, remedy: str) -> int:
     """Return `value` as an int of at least `minimum`, or refuse it."""
     is_integer = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if not is_integer or int(value) < minimum:
-        refuse(name, f"an integer of at least {minimum}", repr(value), remedy)
+        refuse(name, f"an integer of at least {minimum}", short(value), remedy)
     return int(value)
 
 
@@ -50,26 +54,37 @@ def check_real(
     ]
     rule = " ".join(["a finite real number", " and ".join(filter(None, limits))]).strip()
     try:
-        number = float(value)
+        number = math.nan if isinstance(value, (str, bytes)) else float(value)
     except (TypeError, ValueError):
-        refuse(name, rule, repr(value), remedy)
+        refuse(name, rule, short(value), remedy)
     inside = above < number < below and minimum <= number <= maximum
     if isinstance(value, bool) or not math.isfinite(number) or not inside:
-        refuse(name, rule, repr(value), remedy)
+        refuse(name, rule, short(value), remedy)
     return number
-
-
-def check_options(name: str, options: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse an option that `name` does not take, with the one that was probably meant."""
-    for option in options:
-        if option not in known:
-            close = difflib.get_close_matches(option, known, 1)
-            remedy = f"Did you mean `{close[0]}`?" if close else f"It takes: {', '.join(known)}."
-            refuse(option, f"an option of `{name}`", "one that it does not take", remedy)
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """Return `value` if it is one of `choices`, or refuse it."""
-    if value not in choices:
-        refuse(name, "one of " + ", ".join(map(repr, choices)), repr(value), "Choose one of them.")
+    if not isinstance(value, str) or value not in choices:
+        refuse(name, "one of " + ", ".join(map(repr, choices)), short(value), "Choose one of them.")
     return value
+
+
+def check_type(name: str, value: Any, kind: type, rule: str, remedy: str) -> Any:
+    """Return `value` if it is of type `kind`, or refuse it."""
+    if not isinstance(value, kind):
+        refuse(name, rule, short(value), remedy)
+    return value
+
+
+def check_folder(name: str, value: Any, remedy: str) -> pathlib.Path:
+    """Return `value` as a path, or refuse what is none."""
+    if not isinstance(value, (str, os.PathLike)):
+        refuse(name, "the path of a folder", short(value), remedy)
+    return pathlib.Path(value)
+
+
+def short(value: Any) -> str:
+    """What a message shows of a value: its `repr`, or its type where that is long."""
+    text = repr(value)
+    return text if len(text) <= 80 and "\n" not in text and " at 0x" not in text else f"a {type(value).__name__}"

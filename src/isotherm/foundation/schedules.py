@@ -17,6 +17,7 @@ from jax import Array
 
 from isotherm.foundation.errors import check_integer, check_real, refuse
 from isotherm.foundation.parts import Part, Static
+from isotherm.foundation.user_functions import call_traced
 
 Schedule = float | Callable[[Any], Any]
 
@@ -219,7 +220,8 @@ def check_schedule(name: str, value: Any, *, allow_zero: bool) -> None:
     rule = "at least 0" if allow_zero else "above 0"
     remedy = f"Give a number {rule} or an optax schedule."
     if callable(value):
-        shape = jax.eval_shape(value, jax.ShapeDtypeStruct((), jnp.int32))
+        called = f"a function of the iteration {rule}"
+        shape = call_traced(name, called, jax.eval_shape, value, jax.ShapeDtypeStruct((), jnp.int32))
         if getattr(shape, "shape", None) != () or not jnp.issubdtype(shape.dtype, jnp.floating):
             refuse(name, f"a schedule of real scalars {rule}", f"one of {shape}", remedy)
         value = np.asarray(value(0)).item()

@@ -91,7 +91,7 @@ class MomentumSGD(Kernel):
         friction: alpha, one minus the usual momentum coefficient.
     """
 
-    friction: float = 0.1
+    friction: float = SGHMC.friction
 
     needs_noise = False
     is_elementwise = True

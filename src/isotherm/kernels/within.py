@@ -9,7 +9,7 @@ import numpy as np
 from jax import Array
 
 from isotherm.estimators.estimator import Curvature
-from isotherm.foundation.errors import refuse
+from isotherm.foundation.errors import refuse, short
 from isotherm.kernels.kernel import Kernel, Move, WrappedKernel
 
 
@@ -82,6 +82,11 @@ def within(kernel: Kernel, box: tuple[Any, Any] | None) -> Kernel:
     """`kernel` with moves out of `box` rejected; `kernel` itself where there is no box."""
     if box is None:
         return kernel
-    ends = (np.asarray(end, float) for end in box)
+    try:
+        ends = [np.asarray(end, float) for end in box]
+    except (TypeError, ValueError):
+        ends = []
+    if isinstance(box, str) or len(ends) != 2:
+        refuse("box", "(low, high) of numbers or arrays", short(box), "Write `box=(-1.0, 1.0)`, say.")
     low, high = (float(end) if end.ndim == 0 else end for end in ends)
     return Within(kernel, (low, high))

@@ -7,9 +7,11 @@ from typing import Any
 import jax.numpy as jnp
 from jax import Array
 
+from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import refuse
 from isotherm.foundation.parts import Static
 from isotherm.foundation.short_text import function_name
+from isotherm.foundation.user_functions import call_traced
 from isotherm.potentials.potential import Evaluation, Potential
 
 
@@ -31,7 +33,7 @@ class EnergyPotential(Potential):
         return f"{type(self).__name__}({function_name(self.energy)})"
 
     def evaluate(self, position: Any, batch: Any, noise: Any, model_state: Any) -> Evaluation:
-        energy = self.energy(position)
+        energy = jnp.asarray(_scalar("energy", self.energy, position))
         return Evaluation(energy, jnp.zeros_like(energy), model_state)
 
 
@@ -49,10 +51,19 @@ class LogDensityPotential(Potential):
         return f"{type(self).__name__}({function_name(self.log_density)})"
 
     def evaluate(self, position: Any, batch: Any, noise: Any, model_state: Any) -> Evaluation:
-        energy = -self.log_density(position)
+        energy = -jnp.asarray(_scalar("log_density", self.log_density, position))
         return Evaluation(energy, jnp.zeros_like(energy), model_state)
 
 
+def _scalar(name: str, function: Callable[[Any], Any], position: Any) -> Any:
+    """The value of a user's function; refused where it is no number, whatever its shape, which is checked later."""
+    value = call_traced(name, "a function that runs at the start", function, position)
+    if not hasattr(value, "dtype") and not isinstance(value, float):
+        refuse(name, "a function that returns one real scalar", type(value).__name__, "Return `jnp.sum(...)`, say.")
+    return value
+
+
+@checked_call()
 def from_energy(energy: Callable[[Any], Array]) -> Potential:
     """A potential from an energy function: density exp(-energy(x) / temperature).
 
@@ -64,6 +75,7 @@ def from_energy(energy: Callable[[Any], Array]) -> Potential:
     return EnergyPotential(energy)
 
 
+@checked_call()
 def from_log_density(log_density: Callable[[Any], Array]) -> Potential:
     """A potential from a log density, normalized or not: energy(x) = -log_density(x).
 

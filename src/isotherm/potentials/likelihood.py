@@ -9,13 +9,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import check_choice, check_integer, refuse
 from isotherm.foundation.parts import Static
 from isotherm.foundation.randomness import fold
+from isotherm.foundation.user_functions import call_traced, check_function
 from isotherm.potentials.batches import Batch, batch_indices
 from isotherm.potentials.potential import Evaluation, Potential
 from isotherm.potentials.sums import compensated
 
+_RULE = "a function of (position, examples) that returns one value per example"
 BATCHING = ("epochs", "independent", "replacement")
 _AUGMENTED = (
     0x41554700  # Folded into a batch's key for its augmentation, apart from the iterations folded for its indices.
@@ -138,9 +141,14 @@ class LikelihoodPotential(Potential):
 
     def evaluate(self, position: Any, batch: Any, noise: Any, model_state: Any) -> Evaluation:
         values, model_state = self._log_likelihoods(position, batch, noise, model_state)
-        if values.shape != batch.weights.shape:
+        if getattr(values, "shape", None) != batch.weights.shape:
             rule = f"a function that returns one value per example, shape {batch.weights.shape}"
-            refuse("log_likelihood", rule, f"shape {values.shape}", "Do not sum or average over the batch.")
+            refuse(
+                "log_likelihood",
+                rule,
+                f"shape {getattr(values, 'shape', None)}",
+                "Do not sum or average over the batch.",
+            )
         weights = batch.weights.astype(values.dtype)
         likelihood = jnp.sum(values * weights) * (batch.num_data.astype(values.dtype) / jnp.sum(weights))
         prior = self.prior_energy(position).astype(values.dtype)
@@ -176,15 +184,19 @@ class LikelihoodPotential(Potential):
         return -jnp.sum(jnp.where(batch.weights > 0, values, 0.0))
 
     def prior_energy(self, position: Any) -> Array:
-        return jnp.zeros(()) if self.log_prior is None else -self.log_prior(position)
+        if self.log_prior is None:
+            return jnp.zeros(())
+        return -jnp.asarray(call_traced("log_prior", "a function of a position", self.log_prior, position))
 
     def _log_likelihoods(self, position: Any, batch: Batch, noise: Any, model_state: Any) -> tuple[Array, Any]:
         """One value per example, and the next model state; `noise` is None where there is to be none."""
         if self.model_state is None:
-            return self.log_likelihood(position, batch.examples), model_state
+            called = (self.log_likelihood, position, batch.examples)
+            return call_traced("log_likelihood", _RULE, *called), model_state
         return self.log_likelihood(position, batch.examples, model_state)
 
 
+@checked_call()
 def from_likelihood(
     log_likelihood: Callable[..., Any],
     log_prior: Callable[[Any], Array] | None,
@@ -207,6 +219,10 @@ def from_likelihood(
         >>> float(potential.full_energy(jnp.array(2.0)))
         3.0
     """
+    check_function("log_likelihood", log_likelihood, "lambda position, examples: ...")
+    if log_prior is not None:
+        check_function("log_prior", log_prior, "lambda position: ...")
+    data = jax.tree.map(lambda leaf: leaf.to_numpy() if hasattr(leaf, "to_numpy") else leaf, data)
     return LikelihoodPotential(
         log_likelihood,
         log_prior,

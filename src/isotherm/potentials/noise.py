@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from isotherm.foundation.errors import check_real
+from isotherm.foundation.calls import checked_call
+from isotherm.foundation.errors import check_real, check_type
 from isotherm.foundation.parts import Static
 from isotherm.foundation.randomness import fold, normals, normals_like, student_t
 from isotherm.potentials.potential import Evaluation, Potential, WrappedPotential
@@ -75,6 +76,7 @@ class NoisyPotential(WrappedPotential):
         return self.inner.full_energy(position, model_state)
 
 
+@checked_call()
 def with_noise(
     potential: Potential,
     *,
@@ -84,4 +86,5 @@ def with_noise(
     is_shared: bool = False,
 ) -> NoisyPotential:
     """`potential` with synthetic noise; see `NoisyPotential`."""
+    check_type("potential", potential, Potential, "a potential", "Write `iso.from_energy(energy)` first.")
     return NoisyPotential(potential, energy_scale, gradient_scale or None, degrees, is_shared)

@@ -14,6 +14,7 @@ from jax import Array
 
 from isotherm.foundation.errors import refuse
 from isotherm.foundation.parts import Part
+from isotherm.foundation.user_functions import call_traced
 
 
 class Evaluation(NamedTuple):
@@ -186,13 +187,10 @@ def energy_dtype(potential: Potential, one: Any) -> str:
 
 def check_scalar_energy(name: str, function: Callable[..., Any], *arguments: Any) -> str:
     """Refuse a function whose value at `arguments` is not one real floating-point number. Traces, runs nothing."""
-    try:
-        value = jax.eval_shape(function, *arguments)
-    except Exception as error:  # The function is the user's; whatever it raises, the message must say what was tried.
-        shapes = [leaf.shape for leaf in jax.tree.leaves(arguments[0])]
-        got = f"{type(error).__name__}: {error}".splitlines()[0][:300]
-        remedy = f"It was called with a position of shapes {shapes}."
-        raise ValueError(f"`{name}` must be a function that runs at the start; got {got}. {remedy}") from error
+    shapes = [leaf.shape for leaf in jax.tree.leaves(arguments[0])]
+    where = f"It was called with a position of shapes {shapes}."
+    rule = "a function that runs at the start"
+    value = call_traced(name, rule, jax.eval_shape, function, *arguments, where=where)
     shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
     if shape != () or dtype is None or not jnp.issubdtype(dtype, jnp.floating):
         got = f"{dtype}{list(shape)}" if shape is not None else type(value).__name__

@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from isotherm.foundation.errors import check_integer, check_real, refuse
+from isotherm.foundation.errors import check_integer, check_real, refuse, short
+from isotherm.foundation.user_functions import call_traced, check_function
 from isotherm.runs.agreement import Stretches, num_stretches
 from isotherm.runs.standard_errors import errors_of, half_width, why_unknown
 
@@ -56,7 +57,9 @@ def pieces(
 @functools.lru_cache(maxsize=32)
 def _for_each(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """The function for many draws at once, compiled once: the last few functions are kept."""
-    return jax.jit(jax.vmap(lambda x: jax.tree.map(jnp.asarray, function(x))))
+    check_function("function", function, "lambda x: x[0]")
+    each = jax.jit(jax.vmap(lambda x: jax.tree.map(jnp.asarray, function(x))))
+    return functools.partial(call_traced, "function", "a function of a position that returns numbers", each)
 
 
 def expectation(function: Callable[[Any], Any], draws: Any, log_weights: np.ndarray) -> Any:
@@ -213,7 +216,12 @@ def mode_masses(modes: Any, draws: Any, log_weights: np.ndarray, num_modes: int 
         count = check_integer("num_modes", num_modes, 1, "Say how many modes the function names.")
         label = _for_each(modes)
     else:
-        centers = np.asarray(modes)
+        centers, one = np.asarray(modes), jax.tree.leaves(draws)[0].shape[np.ndim(log_weights) :]
+        if centers.dtype.kind not in "fiu" or centers.shape[1:] != one or centers.ndim != len(one) + 1:
+            rule = (
+                f"centers of shape (num_modes, {', '.join(map(str, one))}), or a function from a position to a number"
+            )
+            refuse("modes", rule, short(modes), "Give one row for every mode.")
         count = len(centers)
 
         def nearest(positions):

@@ -4,6 +4,7 @@ import dataclasses
 import pathlib
 from typing import Self
 
+from isotherm.foundation.errors import check_folder
 from isotherm.runs import saving
 from isotherm.runs.run_views import RunViews
 
@@ -36,12 +37,12 @@ class Run(RunViews):
 
     def save(self, folder: str | pathlib.Path) -> None:
         """Write the run to a new folder, in the form that `sample(out=...)` writes."""
-        saving.save(self, pathlib.Path(folder))
+        saving.save(self, check_folder("folder", folder, 'Write `run.save("my-run")`, say.'))
 
     @classmethod
     def load(cls, folder: str | pathlib.Path) -> Self:
-        """A finished run from its folder. Draws are read when they are indexed."""
-        return cls.assemble(**saving.load(pathlib.Path(folder)))
+        """A run from its folder, finished or not. Draws are read when they are indexed."""
+        return cls.assemble(**saving.load(check_folder("folder", folder, 'Write `iso.load("my-run")`, say.')))
 
 
 load = Run.load

@@ -3,10 +3,14 @@
 from collections.abc import Callable
 
 from isotherm.samplers import thesis
-from isotherm.samplers.contour import awsgld, csghmc, csgld, icsghmc, icsgld, ksgld, picsgld
+from isotherm.samplers.contour import awsgld, csghmc, csgld, ksgld
+from isotherm.samplers.cyclical import cycsghmc, cycsgld
 from isotherm.samplers.deo import deo_sgd, deo_star_msgd, deo_star_psgd, deo_star_sgd
-from isotherm.samplers.exchange import cvr_resghmc, naive_resgld, resghmc, resgld, vr_resghmc, vr_resgld
-from isotherm.samplers.independent import cycsghmc, cycsgld, msgd, psgld, sgd, sghmc, sgld, svgd, swag
+from isotherm.samplers.descent import msgd, sgd, swag
+from isotherm.samplers.exchange import naive_resgld, resghmc, resgld
+from isotherm.samplers.interacting import icsghmc, icsgld, picsgld
+from isotherm.samplers.langevin import psgld, sghmc, sgld, svgd
+from isotherm.samplers.variance_reduced import cvr_resghmc, vr_resghmc, vr_resgld
 from isotherm.sampling.sampler import Sampler
 
 METHODS: dict[str, Callable[..., Sampler]] = {

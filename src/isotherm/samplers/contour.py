@@ -1,181 +1,229 @@
-"""Samplers that flatten the energy, and weigh their draws."""
+"""Contour samplers whose chains learn, or know, weights of energy bins of their own."""
 
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
-import numpy as np
-
-from isotherm.contour.contour import DEFAULT_BOUNDS, Contour
-from isotherm.contour.fields import Cumulative, Field, ThetaPower, as_field
+from isotherm.contour.contour import Contour
 from isotherm.contour.partition import Partition, as_partition
-from isotherm.contour.start import check_initial_theta
-from isotherm.contour.weight_rule import RegularizedWeights
-from isotherm.estimators import Estimator, Plain
-from isotherm.foundation.errors import check_options, refuse
+from isotherm.contour.start import as_theta, check_initial_theta
 from isotherm.foundation.gains import PolynomialGain
-from isotherm.foundation.schedules import Schedule, check_schedule
-from isotherm.kernels import PSGLD, SGHMC, SGLD, Kernel, limited, within
-from isotherm.samplers.independent import Box
+from isotherm.foundation.schedules import Schedule
+from isotherm.kernels import SGHMC, SGLD, limited
+from isotherm.samplers.constructor import Box, constructor
+from isotherm.samplers.flattening import (
+    CONTOUR,
+    WEIGHTED,
+    WEIGHTED_DEFAULTS,
+    ContourOptions,
+    WeightedOptions,
+    contour_sampler,
+    weighted_sampler,
+)
 from isotherm.sampling.sampler import Sampler
 
 _AWSGLD_GAIN = PolynomialGain(100.0, 0.75, 1000.0)
 
 
-class ContourOptions(TypedDict, total=False):
-    """Options that all samplers with a multiplier on the gradient take; see `isotherm.contour.Contour`.
-
-    The defaults are meant for a step size that suits SGLD; docs/contours.md shows where draws are then as accurate, and where not.
-
-    Attributes:
-        temperature: T; 1.
-        zeta: how far to flatten: 0 is the plain sampler, 1 gives a flat energy histogram; 0.75.
-        gain: of theta, a number or a function of the iteration in (0, 1]; 3 / (k + 300), so that theta stands still beside chains
-            that mix slowly.
-        field: what moves theta: "psi", "theta^zeta" (the thesis' CSGLD), "theta" (its ICSGLD), or an object; "psi".
-        slopes: "backward" or "forward"; "backward".
-        bounds: of the multiplier, or None; (0, 2).
-        empty_step: a step of log theta above which the lower bin counts as empty, or None; 5.
-        initial_theta: "uniform", "decreasing", "flat", "pilot", or a value for every bin; that of the pilot, else "uniform".
-        warm_up: iterations of the plain sampler before theta is learned; 0.
-        weight_rule: `RegularizedWeights` for a zeta so large that the exact weights degenerate; None.
-        perturbation: added to f of the field "theta^zeta", so that theta moves at a large zeta too; 0.
-        estimator: of energies and gradients; the plain one.
-        box: (low, high), out of which moves are rejected; None.
-    """
-
-    temperature: Schedule
-    zeta: float
-    gain: Schedule
-    field: str | Field
-    slopes: str
-    bounds: tuple[float, float] | None
-    empty_step: float | None
-    initial_theta: Any
-    warm_up: int
-    weight_rule: RegularizedWeights | None
-    perturbation: float
-    estimator: Estimator | None
-    box: Box
-
-
-class AwsgldOptions(TypedDict, total=False):
-    """Options of `awsgld`; see `ContourOptions`."""
-
-    temperature: Schedule
-    zeta: float
-    gain: Schedule
-    initial_theta: Any
-    warm_up: int
-    weight_rule: RegularizedWeights | None
-    estimator: Estimator | None
-    box: Box
-
-
+@constructor(*CONTOUR)
 def csgld(step_size: Schedule, *, partition: Any = "auto", **options: Unpack[ContourOptions]) -> Sampler:
-    """Contour SGLD: every chain learns the weights of energy bins of its own.
+    """Contour SGLD: every chain learns the weights theta of energy bins of its own, and walks freely up and down in energy.
 
-    Promises that weighted draws follow exp(-U / T), up to O(step size times multiplier) and what theta moves while chains mix;
-    biased where energy noise times slope is not small. The thesis' field is "theta^zeta", for which `perturbation` adds a constant
-    to f; its other settings are `iso.thesis.csgld()`. Options: `ContourOptions`.
+        psi = 1 + zeta T (log theta(J) - log theta(J - 1)) / width,        J the bin of U(x)
+        x <- x - eps psi g + sqrt(2 eps T) xi
+        theta <- theta + h_k f (1{J} - theta),        f = Psi^zeta(U(x)), with log Psi linear between edges of bins
+        log W = integral of (psi - 1) / T du up to U(x), the weight of the draw
+
+    psi stays in `bounds` and is 1 in the open bins. Weights use the theta of the draw's own time. One gradient per iteration.
+
+    Use it across barriers of several T with a single chain; not with several chains, which learn faster together (`icsgld`), and
+    not in many dimensions, where few bins hold all of the energies.
+
+    Biased by O(eps psi) as `sgld` is by O(eps); by theta that moves while the chain mixes; and where energy noise times the slope
+    of log theta is not small.
+
+    Args:
+        step_size: eps, a number above 0 or a function of the iteration that suits `sgld`, in units of position^2 / energy.
+        partition: the bins: (low, high, num_bins) in units of the energy, a `contour.Partition`, a `contour.PilotPartition`, or
+            "auto" for a pilot that finds them. `low` must lie above the lowest energy.
+        **options: see `ContourOptions`.
+
+    Returns:
+        A `Sampler` for `iso.sample`.
+
+    Example:
+        >>> import isotherm as iso, jax.numpy as jnp
+        >>> sampler = iso.csgld(0.1, partition=(0.5, 5.0, 20))
+        >>> run = iso.sample(lambda x: x @ x / 2, sampler, num_steps=200, num_chains=4, init=jnp.zeros(2))
+        >>> run.log_weights.shape
+        (4, 200)
+
+    Reference:
+        Deng 2021, Algorithm CSGLD of section 4.1. Its settings are `iso.thesis.csgld()`.
+
+    Differs from the thesis: its f is theta(J)^zeta and its weight theta(J)^zeta, of a density that is constant on bins and not
+    the one sampled; bounds, the rule for empty bins, psi = 1 in the top bin and the default gain are ours.
     """
-    return _sampler("csgld", SGLD(), step_size, _contour("csgld", partition, False, options), options)
+    return contour_sampler("csgld", SGLD(), step_size, partition, False, options)
 
 
+@constructor(*CONTOUR)
 def csghmc(
-    step_size: Schedule, *, partition: Any = "auto", friction: float = 0.1, **options: Unpack[ContourOptions]
+    step_size: Schedule,
+    *,
+    partition: Any = "auto",
+    friction: float = SGHMC.friction,
+    **options: Unpack[ContourOptions],
 ) -> Sampler:
-    """Contour SGHMC: `csgld` with momentum, and with the same promise and options."""
-    return _sampler("csghmc", SGHMC(friction), step_size, _contour("csghmc", partition, False, options), options)
+    """Contour SGHMC: `csgld` with momentum.
+
+        psi = 1 + zeta T (log theta(J) - log theta(J - 1)) / width,        J the bin of U(x)
+        v <- (1 - alpha) v - eps psi g + sqrt(2 eps alpha T) xi,        x <- x + v
+        theta <- theta + h_k f (1{J} - theta),        f = Psi^zeta(U(x)), with log Psi linear between edges of bins
+        log W = integral of (psi - 1) / T du up to U(x), the weight of the draw
+
+    psi stays in `bounds` and is 1 in the open bins. One gradient per iteration.
+
+    Use it in place of `csgld` where curvatures are unequal, and for networks; not with several chains: use `icsghmc`.
+
+    Biased by O(eps psi) as `sghmc` is by O(eps); by theta that moves while the chain mixes; and where energy noise times the
+    slope of log theta is not small.
+
+    Args:
+        step_size: eps, a number above 0 or a function of the iteration that suits `sghmc`, in units of position^2 / energy.
+        partition: the bins: (low, high, num_bins) in units of the energy, a `contour.Partition`, a `contour.PilotPartition`, or
+            "auto" for a pilot that finds them. `low` must lie above the lowest energy.
+        friction: alpha in (0, 1], one minus the momentum coefficient; no unit.
+        **options: see `ContourOptions`.
+
+    Returns:
+        A `Sampler` for `iso.sample`.
+
+    Example:
+        >>> import isotherm as iso, jax.numpy as jnp
+        >>> sampler = iso.csghmc(0.01, partition=(0.5, 5.0, 20))
+        >>> run = iso.sample(lambda x: x @ x / 2, sampler, num_steps=200, num_chains=4, init=jnp.zeros(2))
+        >>> run.log_weights.shape
+        (4, 200)
+
+    Reference:
+        Deng 2021, section 4.1 (CSGHMC). Its settings are `iso.thesis.csgld()`.
+
+    Differs from the thesis: as `csgld` does.
+    """
+    return contour_sampler("csghmc", SGHMC(friction), step_size, partition, False, options)
 
 
+@constructor()
 def ksgld(
     step_size: Schedule,
     *,
     partition: Any,
     theta: Any,
     temperature: Schedule = 1.0,
-    zeta: float = 0.75,
-    slopes: str = "backward",
-    bounds: tuple[float, float] | None = DEFAULT_BOUNDS,
+    zeta: float = Contour.zeta,
+    slopes: str = Contour.slopes,
+    bounds: tuple[float, float] | None = Contour.bounds,
     box: Box = None,
 ) -> Sampler:
-    """CSGLD with known weights of the bins, which are not learned.
+    """CSGLD with known weights theta of the bins, which are not learned.
 
-    Promises that weighted draws follow exp(-U / T), up to O(step size times multiplier); biased by energy noise.
+        psi = 1 + zeta T (log theta(J) - log theta(J - 1)) / width,        J the bin of U(x)
+        x <- x - eps psi g + sqrt(2 eps T) xi
+        log W = integral of (psi - 1) / T du up to U(x), the weight of the draw
+
+    psi stays in `bounds` and is 1 in the open bins. One gradient per iteration.
+
+    Use it with theta of a long run of `icsgld` (`run.stats["theta"]`), or to study the ideal sampler; not with a guess: psi then
+    pushes chains the wrong way, and weights grow unequal.
+
+    Biased by O(eps psi) as `sgld` is by O(eps), and where energy noise times the slope of log theta is not small.
+
+    Args:
+        step_size: eps, a number above 0 or a function of the iteration, in units of position^2 / energy.
+        partition: the bins: (low, high, num_bins) in units of the energy, or a `contour.Partition`.
+        theta: a positive number for every bin, up to a common factor; no unit.
+        temperature: T, a number above 0 or a function of the iteration, in units of the energy.
+        zeta: how far to flatten, at least 0: 0 is the plain sampler, 1 gives a flat energy histogram; no unit.
+        slopes: "backward" takes the slope of log theta from the bin below, "forward" from the bin above.
+        bounds: (low, high) of psi with 1 between them, or None for none; no unit.
+        box: (low, high), numbers or arrays that broadcast against the position; moves out of it are rejected.
+
+    Returns:
+        A `Sampler` for `iso.sample`.
+
+    Example:
+        >>> import isotherm as iso, jax.numpy as jnp
+        >>> sampler = iso.ksgld(0.1, partition=(0.5, 3.5, 5), theta=(0.4, 0.24, 0.14, 0.09, 0.13))
+        >>> run = iso.sample(lambda x: x @ x / 2, sampler, num_steps=200, init=jnp.zeros(2))
+        >>> run.log_weights.shape
+        (1, 200)
+
+    Reference:
+        Deng 2021, section 4.1 (KSGLD).
+
+    Differs from the thesis: as `csgld` does.
     """
-    bins = as_partition(partition)
+    bins, masses = as_partition(partition), as_theta("theta", theta)
     if isinstance(bins, Partition):
-        check_initial_theta(np.asarray(theta, float), bins.num_bins, "theta")
-    coupling = Contour(bins, zeta, slopes=slopes, bounds=bounds, initial_theta=theta, is_frozen=True)
-    return _sampler("ksgld", SGLD(), step_size, coupling, {"temperature": temperature, "box": box})
+        check_initial_theta(masses, bins.num_bins, "theta")
+    coupling = Contour(bins, zeta, slopes=slopes, bounds=bounds, initial_theta=masses, is_frozen=True)
+    own = {**WEIGHTED_DEFAULTS, "temperature": temperature, "box": box}
+    return weighted_sampler("ksgld", SGLD(), step_size, coupling, own)
 
 
-def icsgld(step_size: Schedule, *, partition: Any = "auto", **options: Unpack[ContourOptions]) -> Sampler:
-    """Interacting contour SGLD: all chains learn the weights of the bins together.
-
-    Promises what `csgld` does. The thesis' field is "theta", which runs away into the top bin when chains meet it; its other
-    settings are `iso.thesis.icsgld()`. Options: `ContourOptions`.
-    """
-    return _sampler("icsgld", SGLD(), step_size, _contour("icsgld", partition, True, options), options)
-
-
-def icsghmc(
-    step_size: Schedule, *, partition: Any = "auto", friction: float = 0.1, **options: Unpack[ContourOptions]
-) -> Sampler:
-    """Interacting contour SGHMC: `icsgld` with momentum, and with the same promise and options."""
-    return _sampler("icsghmc", SGHMC(friction), step_size, _contour("icsghmc", partition, True, options), options)
-
-
-def picsgld(
+@constructor(WEIGHTED)
+def awsgld(
     step_size: Schedule,
     *,
-    partition: Any = "auto",
-    decay: float = 0.99,
-    regularizer: float = 1e-3,
-    gradient_scale: float = 1.0,
-    freeze_after: int | None = None,
-    **options: Unpack[ContourOptions],
+    partition: Any,
+    max_displacement: float | None = None,
+    zeta: float = 1.0,
+    gain: Schedule = _AWSGLD_GAIN,
+    initial_theta: Any = "flat",
+    **options: Unpack[WeightedOptions],
 ) -> Sampler:
-    """`icsgld` with RMSprop's preconditioner.
+    """Adaptively weighted SGLD: theta is a running sum over bins, so that gradients grow while energies are high.
 
-    Promises what `icsgld` does from the iteration `freeze_after` on; while the preconditioner adapts, it is biased as `psgld` is.
-    Options: `ContourOptions`.
+        psi = 1 + zeta T (log theta(J) - log theta(J - 1)) / width,        J the bin of U(x)
+        x <- x - eps psi g + sqrt(2 eps T) xi
+        theta(i) <- theta(i) + h_k theta(J) (1{i >= J} - theta(i))
+
+    psi has no bounds: its growth in high bins, the open top one too, is the speed-up. `max_displacement` bounds eps |psi g|
+    instead. One gradient per iteration.
+
+    Use it to find low energies on rugged landscapes, as `iso.minimize` does; not for a law: use `icsgld`.
+
+    Biased by O(eps psi), where psi may be in the hundreds: weighted draws follow exp(-U / T) only at steps so small that eps times
+    the largest psi stays small. Energy noise biases it as `csgld`.
+
+    Args:
+        step_size: eps, a number above 0 or a function of the iteration, in units of position^2 / energy.
+        partition: the bins: (low, high, num_bins) in units of the energy, a `contour.Partition`, a `contour.PilotPartition`, or
+            "auto" for a pilot that finds them. Unlike for `csgld` there is no default: the bins should end at the energies to be
+            left fast.
+        max_displacement: the longest eps |psi g|, above 0, in units of the position; None has no limit, and chains may overflow.
+        zeta: how far to flatten, at least 0; no unit. 1 is the thesis' for functions; the fixed point of theta is then the CDF of
+            the energy. Contour samplers have less.
+        gain: h_k in (0, 1], a number or a function of the iteration k. The default, 100 / (k^0.75 + 1000), is the thesis' for
+            functions: a search need not remember. No unit.
+        initial_theta: theta at the start: "flat" (0.1 everywhere), "uniform" (a ramp), "decreasing", "pilot", or a rising positive
+            number for every bin.
+        **options: see `WeightedOptions`.
+
+    Returns:
+        A `Sampler` for `iso.sample`.
+
+    Example:
+        >>> import isotherm as iso, jax.numpy as jnp
+        >>> sampler = iso.awsgld(0.01, partition=(0.5, 5.0, 20), max_displacement=0.5)
+        >>> run = iso.sample(lambda x: x @ x / 2, sampler, num_steps=200, init=jnp.ones(2))
+        >>> bool(run.stats["best_energy"].min() < 0.5)
+        True
+
+    Reference:
+        Deng 2021, Algorithm AWSGLD of section 4.3.
+
+    Differs from the thesis: it has no limit on displacements, and some of its runs overflow.
     """
-    kernel = PSGLD(decay, regularizer, gradient_scale, freeze_after=freeze_after)
-    return _sampler("picsgld", kernel, step_size, _contour("picsgld", partition, True, options), options)
-
-
-def awsgld(
-    step_size: Schedule, *, partition: Any, max_displacement: float | None = None, **options: Unpack[AwsgldOptions]
-) -> Sampler:
-    """Adaptively weighted SGLD: the weights are running sums, so that gradients grow while energies are high.
-
-    The multiplier is not bounded, its growth is the speed-up; bound the displacement instead. Made to find low energies: promises
-    that some chain comes close to the lowest energy it can reach. Weighted draws follow exp(-U / T) only at steps so small that the
-    largest multiplier times the step size stays small. Options: `AwsgldOptions`, where zeta is 1, the gain
-    100 / (k^0.75 + 1000), and theta starts at 0.1 everywhere.
-    """
-    check_options("awsgld", options, AwsgldOptions.__annotations__)
-    own: ContourOptions = {"zeta": 1.0, "gain": _AWSGLD_GAIN, "initial_theta": "flat", **options, "bounds": None}
-    own["field"] = Cumulative()
-    coupling = _contour("awsgld", partition, False, own)
-    return _sampler("awsgld", limited(SGLD(), max_displacement), step_size, coupling, own)
-
-
-def _contour(name: str, partition: Any, is_shared: bool, options: ContourOptions) -> Contour:
-    check_options(name, options, ContourOptions.__annotations__)
-    field, perturbation = as_field(options.get("field", "psi")), options.get("perturbation", 0.0)
-    if perturbation > 0:
-        if not isinstance(field, ThetaPower):
-            refuse("perturbation", "0 for this field", perturbation, 'Leave it out, or use field="theta^zeta".')
-        field = ThetaPower(perturbation)
-    names = ("zeta", "gain", "slopes", "bounds", "empty_step", "initial_theta", "warm_up", "weight_rule")
-    given = {option: value for option, value in dict[str, Any](options).items() if option in names}
-    return Contour(as_partition(partition), field=field, is_shared=is_shared, **given)
-
-
-def _sampler(name: str, kernel: Kernel, step_size: Schedule, coupling: Contour, options: ContourOptions) -> Sampler:
-    temperature = options.get("temperature", 1.0)
-    # Weights divide by it; a schedule may be zero for a while, as when a cycle explores.
-    check_schedule("temperature", temperature, allow_zero=callable(temperature))
-    kernel, estimator = within(kernel, options.get("box")), options.get("estimator") or Plain()
-    return Sampler(kernel, step_size, temperature, estimator, coupling, name=name)
+    fixed: ContourOptions = {"field": "cumulative", "bounds": None, "zeta": zeta, "gain": gain}
+    own: ContourOptions = {**options, **fixed, "initial_theta": initial_theta}
+    return contour_sampler("awsgld", limited(SGLD(), max_displacement), step_size, partition, False, own)

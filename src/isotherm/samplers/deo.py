@@ -1,30 +1,34 @@
 """Samplers of replicas that explore by SGD and exchange rungs by deterministic even-odd swaps."""
 
-from typing import TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
+
+import numpy as np
 
 from isotherm.exchange import Deterministic, DeterministicEvenOdd, EquiAcceptance, Exchange, Ladder, geometric_ladder
-from isotherm.foundation.errors import check_integer, check_options
+from isotherm.foundation.errors import check_integer, check_real, refuse, short
 from isotherm.foundation.gains import PolynomialGain
 from isotherm.foundation.schedules import Schedule
 from isotherm.kernels import PSGLD, SGHMC, SGLD, Kernel, within
-from isotherm.samplers.independent import Box
+from isotherm.samplers.constructor import Box, constructor
 from isotherm.sampling.sampler import Sampler
+
+Ends = tuple[float, float]
 
 
 class DeoOptions(TypedDict, total=False):
     """Options that all samplers with SGD exploration take.
 
     Attributes:
-        num_replicas: P; 16.
-        temperature: of the target rung; 1. The others have no noise of their own.
-        target: S, the acceptance that ladder and buffer adapt to; 0.4.
-        buffer: C at the start, in the units of the energy; 0.
-        gain: of ladder and buffer; 50 / (k^0.8 + 500).
-        buffer_gain: a factor on the gain of the buffer; 1.
-        window: W, "optimal" for the exact minimum of the expected round trip, or "formula" for the thesis'; "optimal", and 1 for
-            `deo_sgd`.
-        is_exact: whether every window makes exactly one swap of every active pair; False.
-        box: (low, high), out of which moves are rejected; None.
+        num_replicas: P, the number of rungs, at least 2.
+        temperature: T of rung 0, a number of at least 0 or a function of the iteration, in units of the energy. The rungs above
+            have no noise of their own.
+        target: S, the acceptance in (0, 1) that ladder and buffer adapt to; no unit.
+        buffer: C at the start, in units of the energy.
+        gain: h_k of ladder and buffer, a number of at least 0 or a function of the iteration k. The default is
+            50 / (k^0.8 + 500); no unit.
+        buffer_gain: a factor of at least 0 on the gain of the buffer; no unit.
+        is_exact: whether every window makes exactly one swap of every active pair, at its last iteration if none came before.
+        box: (low, high), numbers or arrays that broadcast against the position; moves out of it are rejected. None has no walls.
     """
 
     num_replicas: int
@@ -33,56 +37,200 @@ class DeoOptions(TypedDict, total=False):
     buffer: float
     gain: Schedule | None
     buffer_gain: float
-    window: int | str
     is_exact: bool
     box: Box
 
 
-def deo_sgd(step_size: tuple[float, float], **options: Unpack[DeoOptions]) -> Sampler:
-    """SGLD at the target and SGD on the rungs above, with deterministic even-odd swaps; ladder and buffer adapt.
+DEO_DEFAULTS: DeoOptions = {
+    "num_replicas": 16,
+    "temperature": 1.0,
+    "target": 0.4,
+    "buffer": Deterministic.buffer,
+    "gain": PolynomialGain(),
+    "buffer_gain": Deterministic.buffer_gain,
+    "is_exact": DeterministicEvenOdd.is_exact,
+    "box": None,
+}
+DEO = (DeoOptions, DEO_DEFAULTS)
+BEST_WINDOW = "optimal"
 
-    Made to explore: a replica swaps when the one above it has a lower energy, so that low energies are found and the target rung
-    visits many modes. Promises no law. SGD on exact gradients stays in its basin: the rungs above need noisy ones. Options:
-    `DeoOptions`.
+
+@constructor(DEO)
+def deo_sgd(step_size: Ends, *, window: int | str = 1, **options: Unpack[DeoOptions]) -> Sampler:
+    """SGLD on the target rung and SGD on the rungs above, with deterministic even-odd swaps; ladder and buffer adapt.
+
+        x_0 <- x_0 - eps_0 g_0 + sqrt(2 eps_0 T) xi,        x_i <- x_i - eps_i g_i on the rungs i > 0
+        A_i = 1{ U_i + C < U_{i-1} };  pair (i-1, i) swaps if A_i = 1, its parity has its turn and its gate is open
+        C <- C + h_k (mean A - S),        eps of the inner rungs moves until every pair accepts with S
+
+    Pairs of one parity have their turn for W iterations, in which a pair swaps at most once. Costs one gradient per rung and
+    iteration.
+
+    Use it to visit many modes of low energy fast, under noisy gradients; not for a law: use `resgld`. SGD on exact gradients stays
+    in its basin.
+
+    Biased: it follows no law. A replica swaps when the one above it has the lower energy, so low energies are favored.
+
+    Args:
+        step_size: (eps_0, eps_{P-1}), the step sizes of the target and of the last rung, rising, in units of position^2 / energy.
+        window: W, iterations; "optimal" minimizes the expected round trip at the acceptance `target`, "formula" is the thesis'
+            approximation. This is the sampler with the usual window 1; `deo_star_sgd` has the optimal one.
+        **options: see `DeoOptions`.
+
+    Returns:
+        A `Sampler` for `iso.sample`, which runs two independent ladders unless `num_ladders` says otherwise.
+
+    Example:
+        >>> import isotherm as iso, jax.numpy as jnp
+        >>> noisy = iso.with_noise(iso.from_energy(lambda x: x @ x / 2), gradient_scale=1.0)
+        >>> run = iso.sample(noisy, iso.deo_sgd((0.01, 0.1), num_replicas=4), num_steps=200, init=jnp.zeros(2))
+        >>> run.draws.shape
+        (2, 200, 2)
+
+    Reference:
+        Deng 2021, Algorithm of section 3.3 (DEO-SGD) with W = 1.
+
+    Differs from the thesis: its printed indices of the ladder's update are shifted by one.
     """
-    window: DeoOptions = {"window": 1}
-    return _deo("deo_sgd", SGLD(), step_size, {**window, **options})
+    return _deo("deo_sgd", SGLD(), step_size, window, options)
 
 
-def deo_star_sgd(step_size: tuple[float, float], **options: Unpack[DeoOptions]) -> Sampler:
-    """`deo_sgd` with the optimal window. Promises no law. Options: `DeoOptions`."""
-    return _deo("deo_star_sgd", SGLD(), step_size, options)
+@constructor(DEO)
+def deo_star_sgd(step_size: Ends, *, window: int | str = BEST_WINDOW, **options: Unpack[DeoOptions]) -> Sampler:
+    """`deo_sgd` with the window that makes round trips shortest.
+
+        x_0 <- x_0 - eps_0 g_0 + sqrt(2 eps_0 T) xi,        x_i <- x_i - eps_i g_i on the rungs i > 0
+        A_i = 1{ U_i + C < U_{i-1} };  pair (i-1, i) swaps if A_i = 1, its parity has its turn and its gate is open
+        C <- C + h_k (mean A - S),        eps of the inner rungs moves until every pair accepts with S
+
+    Gates open every W iterations, and an accepted swap closes its own. Costs one gradient per rung and iteration.
+
+    Use it in place of `deo_sgd` with many rungs or few accepted swaps; not for a law: use `resgld`. SGD on exact gradients stays in
+    its basin.
+
+    Biased: it follows no law. A replica swaps when the one above it has the lower energy, so low energies are favored.
+
+    Args:
+        step_size: (eps_0, eps_{P-1}), the step sizes of the target and of the last rung, rising, in units of position^2 / energy.
+        window: W, iterations; "optimal" minimizes the expected round trip at the acceptance `target`, "formula" is the thesis'
+            approximation.
+        **options: see `DeoOptions`.
+
+    Returns:
+        A `Sampler` for `iso.sample`, which runs two independent ladders unless `num_ladders` says otherwise.
+
+    Example:
+        >>> import isotherm as iso
+        >>> sampler = iso.deo_star_sgd((0.003, 0.6))
+        >>> sampler.coupling.scheme.length(16)  # iterations of a window, for 16 rungs; "formula" gives 8
+        7
+
+    Reference:
+        Deng 2021, Algorithm of section 3.3 (DEO*-SGD).
+
+    Differs from the thesis: its printed gate allows one attempt per window; its window formula is up to twice the best.
+    """
+    return _deo("deo_star_sgd", SGLD(), step_size, window, options)
 
 
+@constructor(DEO)
 def deo_star_psgd(
-    step_size: tuple[float, float],
+    step_size: Ends,
     *,
-    decay: float = 0.99,
-    regularizer: float = 1e-3,
-    gradient_scale: float = 1.0,
+    window: int | str = BEST_WINDOW,
+    decay: float = PSGLD.decay,
+    regularizer: float = PSGLD.regularizer,
+    gradient_scale: float = PSGLD.gradient_scale,
     **options: Unpack[DeoOptions],
 ) -> Sampler:
-    """`deo_star_sgd` with RMSprop's preconditioner on every rung. Promises no law. Options: `DeoOptions`."""
-    return _deo("deo_star_psgd", PSGLD(decay, regularizer, gradient_scale), step_size, options)
+    """`deo_star_sgd` with RMSprop's preconditioner on every rung.
 
+        V_i <- beta V_i + (1 - beta) (s g_i)^2,        G_i = 1 / (lambda + sqrt(V_i))
+        x_0 <- x_0 - eps_0 G_0 g_0 + sqrt(2 eps_0 T G_0) xi,        x_i <- x_i - eps_i G_i g_i on the rungs i > 0
 
-def deo_star_msgd(step_size: tuple[float, float], *, friction: float = 0.1, **options: Unpack[DeoOptions]) -> Sampler:
-    """`deo_star_sgd` with momentum on every rung; a replica that changes rungs starts from rest. Promises no law.
+    and the swaps, the buffer and the ladder of `deo_star_sgd`. Costs one gradient per rung and iteration.
 
-    Options: `DeoOptions`.
+    Use it to visit many modes where coordinates have very unequal scales; not for a law: use `resgld`.
+
+    Biased: it follows no law, as `deo_star_sgd`, and G adapts to the end.
+
+    Args:
+        step_size: (eps_0, eps_{P-1}), the step sizes of the target and of the last rung, rising; eps G in position^2 / energy.
+        window: W, iterations; "optimal" minimizes the expected round trip at the acceptance `target`, "formula" is the thesis'
+            approximation.
+        decay: beta in [0, 1], how much of V an iteration keeps; no unit.
+        regularizer: lambda above 0, which keeps G below 1 / lambda; in units of s g.
+        gradient_scale: s above 0, on the gradient in V alone; 1 / N brings that of a sum over N examples to the scale of a mean.
+        **options: see `DeoOptions`.
+
+    Returns:
+        A `Sampler` for `iso.sample`, which runs two independent ladders unless `num_ladders` says otherwise.
+
+    Example:
+        >>> import isotherm as iso
+        >>> sampler = iso.deo_star_psgd((0.003, 0.6), num_replicas=4)
+        >>> sampler.coupling.ladder.temperatures  # relative to `temperature`
+        (1.0, 0.0, 0.0, 0.0)
+
+    Reference:
+        Deng 2021, section 3.3; the preconditioner is that of Li et al. 2016.
     """
-    return _deo("deo_star_msgd", SGHMC(friction), step_size, options)
+    return _deo("deo_star_psgd", PSGLD(decay, regularizer, gradient_scale), step_size, window, options)
 
 
-def _deo(name: str, kernel: Kernel, step_size: tuple[float, float], options: DeoOptions) -> Sampler:
-    check_options(name, options, DeoOptions.__annotations__)
-    number, target = options.get("num_replicas", 16), options.get("target", 0.4)
-    check_integer("num_replicas", number, 2, "Replica exchange needs two replicas.")
-    steps = geometric_ladder(number, step_size, (1.0, 1.0)).step_sizes
-    gain = options.get("gain") or PolynomialGain()
+@constructor(DEO)
+def deo_star_msgd(
+    step_size: Ends,
+    *,
+    window: int | str = BEST_WINDOW,
+    friction: float = SGHMC.friction,
+    **options: Unpack[DeoOptions],
+) -> Sampler:
+    """`deo_star_sgd` with momentum on every rung, made for networks.
+
+        v_0 <- (1 - alpha) v_0 - eps_0 g_0 + sqrt(2 eps_0 alpha T) xi,        v_i <- (1 - alpha) v_i - eps_i g_i for i > 0
+        x_i <- x_i + v_i
+
+    and the swaps, the buffer and the ladder of `deo_star_sgd`. A replica that changes rungs starts from rest. Costs one gradient
+    per rung and iteration.
+
+    Use it for ensembles of networks from many modes; not for a law: use `resghmc`.
+
+    Biased: it follows no law, as `deo_star_sgd`.
+
+    Args:
+        step_size: (eps_0, eps_{P-1}), the step sizes of the target and of the last rung, rising, in units of position^2 / energy.
+        window: W, iterations; "optimal" minimizes the expected round trip at the acceptance `target`, "formula" is the thesis'
+            approximation.
+        friction: alpha in (0, 1], one minus the momentum coefficient; no unit.
+        **options: see `DeoOptions`.
+
+    Returns:
+        A `Sampler` for `iso.sample`, which runs two independent ladders unless `num_ladders` says otherwise.
+
+    Example:
+        >>> import isotherm as iso
+        >>> sampler = iso.deo_star_msgd((0.0005, 0.002), num_replicas=4)
+        >>> sampler.coupling.ladder.temperatures  # relative to `temperature`
+        (1.0, 0.0, 0.0, 0.0)
+
+    Reference:
+        Deng 2021, section 3.3 (DEO*-mSGD on CIFAR100).
+    """
+    return _deo("deo_star_msgd", SGHMC(friction), step_size, window, options)
+
+
+def _deo(name: str, kernel: Kernel, step_size: Any, window: int | str, given: DeoOptions) -> Sampler:
+    options: dict[str, Any] = {**DEO_DEFAULTS, **given}
+    number = check_integer("num_replicas", options["num_replicas"], 2, "Replica exchange needs two replicas.")
+    target = check_real("target", options["target"], "Give an acceptance rate.", above=0.0, below=1.0)
+    if isinstance(step_size, str) or np.shape(np.asarray(step_size, object)) != (2,):
+        remedy = f"Write `iso.{name}((0.003, 0.6))`, say."
+        refuse("step_size", "(first, last), the step sizes at the ends of the ladder", short(step_size), remedy)
+    steps = geometric_ladder(number, tuple(step_size), (1.0, 1.0)).step_sizes
+    gain = PolynomialGain() if options["gain"] is None else options["gain"]
     ladder = Ladder(steps, (1.0,) + (0.0,) * (number - 1))
-    rule = Deterministic(options.get("buffer", 0.0), target, gain, options.get("buffer_gain", 1.0))
-    scheme = DeterministicEvenOdd(options.get("window", "optimal"), 1.0 - target, options.get("is_exact", False))
+    rule = Deterministic(options["buffer"], target, gain, options["buffer_gain"])
+    scheme = DeterministicEvenOdd(window, 1.0 - target, options["is_exact"])
     coupling = Exchange(ladder, scheme, rule, EquiAcceptance(target, gain) if number > 2 else None)
-    temperature = options.get("temperature", 1.0)
-    return Sampler(within(kernel, options.get("box")), steps[0], temperature, coupling=coupling, name=name)
+    return Sampler(within(kernel, options["box"]), steps[0], options["temperature"], coupling=coupling, name=name)

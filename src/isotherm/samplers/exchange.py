@@ -1,244 +1,185 @@
-"""Samplers of replicas that exchange rungs by corrected swaps."""
+"""Samplers of replicas that exchange rungs by corrected swaps, on the energies of batches."""
 
-import dataclasses
-from typing import Any, TypedDict, Unpack
+from typing import Unpack
 
-from isotherm.estimators import ControlVariate, Estimator, Plain
-from isotherm.exchange import (
-    Adjacent,
-    Corrected,
-    DeterministicEvenOdd,
-    EquiAcceptance,
-    Exchange,
-    Ladder,
-    PilotLadder,
-    geometric_ladder,
+from isotherm.estimators import Plain
+from isotherm.exchange import Corrected
+from isotherm.foundation.schedules import Schedule
+from isotherm.kernels import SGHMC, SGLD
+from isotherm.samplers.constructor import constructor
+from isotherm.samplers.swapping import (
+    EXCHANGE,
+    NETWORK_TEMPERATURES,
+    SMOOTHING,
+    TEMPERATURES,
+    ExchangeOptions,
+    Steps,
+    Temperatures,
+    exchange_sampler,
+    ladder_of,
 )
-from isotherm.exchange.schemes import Scheme
-from isotherm.foundation.errors import check_choice, check_options, refuse
-from isotherm.foundation.schedules import (
-    CollectionWindow,
-    CyclicalCosine,
-    CyclicalTemperature,
-    Scaled,
-    Schedule,
-    check_schedule,
-)
-from isotherm.kernels import SGHMC, SGLD, Kernel, within
-from isotherm.samplers.independent import Box
 from isotherm.sampling.sampler import Sampler
 
 
-class ExchangeOptions(TypedDict, total=False):
-    """Options that all samplers with corrected swaps take.
-
-    Attributes:
-        scheme: which pairs may swap; by default the one pair in every iteration, or deterministic even-odd pairs.
-        intensity: the probability that an iteration tries to swap at all; 1.
-        cooling: iterations for which a pair rests after a swap; 0.
-        gate_log_correction: what makes up for part of the bias of a window's gate; 0. See `exchange.DeterministicEvenOdd`.
-        fresh_energies: whether each pair gets energies of its own on further batches; False. Needed by sequential schemes.
-        adaptation: `exchange.EquiAcceptance(target, gain, of="temperature")` moves the inner temperatures; None.
-        step_factor: a function of the iteration that multiplies the step sizes of all rungs, such as `Annealed(1.0, 1.02, 196)`; 1.
-        temperature_factor: likewise for the temperatures; 1. `schedules.Following(F, factor)` is the correction factor that keeps
-            F times the temperature constant.
-        ladder: "auto" has a pilot find the rungs above the first temperature, all with the first step size; or a `PilotLadder` for
-            pilots of another length; None.
-        box: (low, high), out of which moves are rejected; None.
-    """
-
-    scheme: Scheme
-    intensity: float
-    cooling: int
-    gate_log_correction: float
-    fresh_energies: bool
-    adaptation: EquiAcceptance | None
-    step_factor: Schedule
-    temperature_factor: Schedule
-    ladder: str | PilotLadder | None
-    box: Box
-
-
+@constructor(*EXCHANGE)
 def naive_resgld(
-    step_size: float | tuple[float, ...],
+    step_size: Steps,
     *,
-    temperatures: tuple[float, ...] = (1.0, 10.0),
+    temperatures: Temperatures = TEMPERATURES,
     num_replicas: int | None = None,
     **options: Unpack[ExchangeOptions],
 ) -> Sampler:
-    """Replica exchange SGLD without correction.
+    """Replica exchange SGLD without correction for energy noise.
 
-    Promises exp(-U / T) on the target rung, up to O(step size), for exact energies; biased for noisy ones. Options:
-    `ExchangeOptions`.
+        x_i <- x_i - eps_i g_i + sqrt(2 eps_i T_i) xi_i                 on every rung i
+        swap i and j with probability min(1, exp{ (1/T_i - 1/T_j) (U_i - U_j) - c }),        T_i < T_j
+
+    Draws are those of the replica on rung 0. Costs one gradient per rung and iteration; a swap exchanges two integers.
+
+    Use it on exact energies with several modes, or as a baseline; not on batches: use `resgld`.
+
+    Biased by O(eps) as `sgld` is, and under energy noise by swaps that accept too often: hot states enter the target rung.
+
+    Args:
+        step_size: eps, one number above 0 for all rungs or a tuple with one for each, in units of position^2 / energy.
+        temperatures: T of the rungs, rising, the target's first; with `num_replicas` the two ends. In units of the energy.
+        num_replicas: P, the rungs of a geometric ladder between two ends of `temperatures` and `step_size`; None takes both as
+            given.
+        **options: see `ExchangeOptions`.
+
+    Returns:
+        A `Sampler` for `iso.sample`, which runs two independent ladders unless `num_ladders` says otherwise.
+
+    Example:
+        >>> import isotherm as iso, jax.numpy as jnp
+        >>> run = iso.sample(lambda x: x @ x / 2, iso.naive_resgld(0.1), num_steps=200, init=jnp.zeros(2))
+        >>> run.draws.shape
+        (2, 200, 2)
+
+    Reference:
+        Deng 2021, section 3.1, without its correction.
     """
-    ladder = _ladder(step_size, temperatures, num_replicas)
-    return _exchange("naive_resgld", SGLD(), Plain(), ladder, Corrected(None), options)
+    ladder = ladder_of(step_size, temperatures, num_replicas)
+    return exchange_sampler("naive_resgld", SGLD(), Plain(), ladder, Corrected(None), options)
 
 
+@constructor(*EXCHANGE)
 def resgld(
-    step_size: float | tuple[float, ...],
+    step_size: Steps,
     *,
-    temperatures: tuple[float, ...] = (1.0, 10.0),
+    temperatures: Temperatures = TEMPERATURES,
     num_replicas: int | None = None,
-    correction_factor: Schedule = 1.0,
-    measure_every: int = 100,
-    num_measured: int = 10,
-    energy_batch: str = "shared",
+    correction_factor: Schedule | None = Corrected.correction_factor,
+    measure_every: int = Corrected.measure_every,
+    num_measured: int = Corrected.num_measured,
+    energy_batch: str = Plain.energy_batch,
     **options: Unpack[ExchangeOptions],
 ) -> Sampler:
-    """Replica exchange SGLD with corrected swaps.
+    """Replica exchange SGLD with swaps that stay right on average under noisy energies.
 
-    Promises exp(-U / T) on the target rung, up to O(step size), for exact energies, and with F = 1 for noisy ones whose noise is
-    Gaussian. Options: `ExchangeOptions`.
+        x_i <- x_i - eps_i g_i + sqrt(2 eps_i T_i) xi_i                 on every rung i
+        swap i and j with probability min(1, exp{ d (U_i - U_j) - d^2 Var(U_i - U_j) / (2 F) - c }),        d = 1/T_i - 1/T_j
+
+    for T_i < T_j. The variance is the mean of all measurements, so that a constant one is known ever better; no pair swaps before
+    the first. Draws are those of the replica on rung 0. Costs one gradient per rung and iteration, and the measurements.
+
+    Use it for several modes whose masses matter; not where noise forbids swaps (`iso.advise` says so): use `vr_resgld`. One ladder
+    in many dimensions needs many rungs: try `ladder="auto"`.
+
+    Biased by O(eps) as `sgld` is; by F above 1, which swaps more often and lets hot states in; and by noise that is not Gaussian.
+
+    Args:
+        step_size: eps, one number above 0 for all rungs or a tuple with one for each, in units of position^2 / energy.
+        temperatures: T of the rungs, rising, the target's first; with `num_replicas` the two ends. In units of the energy.
+            `resghmc`, made for networks, has rungs that lie closer.
+        num_replicas: P, the rungs of a geometric ladder between two ends of `temperatures` and `step_size`; None takes both as
+            given.
+        correction_factor: F, a number above 0 or a function of the iteration; None and infinity switch the correction off. No unit.
+        measure_every: iterations between two measurements of the variance.
+        num_measured: batches in a measurement, at least 2.
+        energy_batch: "shared" reads the energy of a swap from the gradient's batch; "fresh" from a batch of its own, for one more
+            forward pass, without the O(eps) bias of sharing.
+        **options: see `ExchangeOptions`.
+
+    Returns:
+        A `Sampler` for `iso.sample`, which runs two independent ladders unless `num_ladders` says otherwise.
+
+    Example:
+        >>> import isotherm as iso, jax.numpy as jnp
+        >>> sampler = iso.resgld(0.1, temperatures=(1.0, 3.0, 10.0))
+        >>> run = iso.sample(lambda x: x @ x / 2, sampler, num_steps=200, init=jnp.zeros(2))
+        >>> run.stats["swap_rate"].shape
+        (2, 2)
+
+    Reference:
+        Deng 2021, Algorithm of section 3.1 (adaptive reSGLD).
     """
     rule = Corrected(correction_factor, measure_every, num_measured)
-    ladder = _ladder(step_size, temperatures, num_replicas)
-    return _exchange("resgld", SGLD(), Plain(energy_batch), ladder, rule, options)
+    ladder = ladder_of(step_size, temperatures, num_replicas)
+    return exchange_sampler("resgld", SGLD(), Plain(energy_batch), ladder, rule, options)
 
 
+@constructor(*EXCHANGE)
 def resghmc(
-    step_size: float | tuple[float, ...],
+    step_size: Steps,
     *,
-    temperatures: tuple[float, ...] = (1.0, 5.0),
+    temperatures: Temperatures = NETWORK_TEMPERATURES,
     num_replicas: int | None = None,
-    friction: float = 0.1,
-    correction_factor: Schedule = 1.0,
-    measure_every: int = 100,
-    num_measured: int = 10,
-    smoothing: float | None = 0.3,
-    jump: float | None = None,
-    energy_batch: str = "shared",
+    friction: float = SGHMC.friction,
+    correction_factor: Schedule | None = Corrected.correction_factor,
+    measure_every: int = Corrected.measure_every,
+    num_measured: int = Corrected.num_measured,
+    smoothing: float | None = SMOOTHING,
+    jump: float | None = Corrected.jump,
+    energy_batch: str = Plain.energy_batch,
     **options: Unpack[ExchangeOptions],
 ) -> Sampler:
-    """Replica exchange SGHMC with corrected swaps: `resgld` with momentum, and with the same promise and options."""
+    """Replica exchange SGHMC with corrected swaps: `resgld` with momentum, made for networks.
+
+        v_i <- (1 - alpha) v_i - eps_i g_i + sqrt(2 eps_i alpha T_i) xi_i
+        x_i <- x_i + v_i                                                on every rung i
+        swap i and j with probability min(1, exp{ d (U_i - U_j) - d^2 Var(U_i - U_j) / (2 F) - c }),        d = 1/T_i - 1/T_j
+
+    for T_i < T_j. A replica that changes rungs has its velocity scaled by sqrt(eps' T' / (eps T)). Draws are those of the replica
+    on rung 0. Costs one gradient per rung and iteration, and the measurements.
+
+    Use it for ensembles of networks, and where curvatures are unequal; not where noise forbids swaps: use `vr_resghmc`.
+
+    Biased by O(eps) as `sghmc` is; by F above 1, which swaps more often and lets hot states in; by `jump`; and by noise that is not
+    Gaussian.
+
+    Args:
+        step_size: eps, one number above 0 for all rungs or a tuple with one for each, in units of position^2 / energy.
+        temperatures: T of the rungs, rising, the target's first; with `num_replicas` the two ends. In units of the energy. The
+            ratio is half of `resgld`'s: differences of energies grow with the number of parameters.
+        num_replicas: P, the rungs of a geometric ladder between two ends of `temperatures` and `step_size`; None takes both as
+            given.
+        friction: alpha in (0, 1], one minus the momentum coefficient; no unit.
+        correction_factor: F, a number above 0 or a function of the iteration; None and infinity switch the correction off. No unit.
+        measure_every: iterations between two measurements of the variance.
+        num_measured: batches in a measurement, at least 2.
+        smoothing: the weight of a new measurement, in (0, 1]; None is the mean of all, as in `resgld`. While networks train the
+            variance changes, and the mean of all would lag behind.
+        jump: a factor above 0 on F after every accepted swap, such as 0.8; None leaves F alone.
+        energy_batch: "shared" reads the energy of a swap from the gradient's batch; "fresh" from a batch of its own, for one more
+            forward pass, without the O(eps) bias of sharing.
+        **options: see `ExchangeOptions`.
+
+    Returns:
+        A `Sampler` for `iso.sample`, which runs two independent ladders unless `num_ladders` says otherwise.
+
+    Example:
+        >>> import isotherm as iso, jax.numpy as jnp
+        >>> run = iso.sample(lambda x: x @ x / 2, iso.resghmc(0.01), num_steps=200, init=jnp.zeros(2))
+        >>> run.draws.shape
+        (2, 200, 2)
+
+    Reference:
+        Deng 2021, sections 3.1 and 3.4.2.
+
+    Differs from the thesis: velocities move with their replica and are scaled; its code leaves them with the rung. It measures the
+    variance of each energy on batches of its own, where this measures that of the difference on common batches.
+    """
     rule = Corrected(correction_factor, measure_every, num_measured, smoothing, jump)
-    ladder = _ladder(step_size, temperatures, num_replicas)
-    return _exchange("resghmc", SGHMC(friction), Plain(energy_batch), ladder, rule, options)
-
-
-def vr_resgld(
-    step_size: float | tuple[float, ...],
-    *,
-    temperatures: tuple[float, ...] = (1.0, 10.0),
-    num_replicas: int | None = None,
-    refresh_every: int = 40,
-    is_adaptive: bool = False,
-    correction_factor: Schedule = 1.0,
-    num_measured: int = 10,
-    smoothing: float | None = 0.3,
-    **options: Unpack[ExchangeOptions],
-) -> Sampler:
-    """Replica exchange SGLD whose swaps read energies with a control variate; variances are measured at its greatest age.
-
-    Promises and takes what `resgld` does. Options: `ExchangeOptions`.
-    """
-    rule = Corrected(correction_factor, refresh_every, num_measured, smoothing)
-    ladder = _ladder(step_size, temperatures, num_replicas)
-    return _exchange("vr_resgld", SGLD(), ControlVariate(refresh_every, is_adaptive), ladder, rule, options)
-
-
-def vr_resghmc(
-    step_size: float | tuple[float, ...],
-    *,
-    temperatures: tuple[float, ...] = (1.0, 5.0),
-    num_replicas: int | None = None,
-    friction: float = 0.1,
-    refresh_every: int = 392,
-    is_adaptive: bool = True,
-    correction_factor: Schedule = 1.0,
-    num_measured: int = 10,
-    smoothing: float | None = 0.3,
-    **options: Unpack[ExchangeOptions],
-) -> Sampler:
-    """Replica exchange SGHMC whose swaps read energies with a control variate: `vr_resgld` with momentum."""
-    rule = Corrected(correction_factor, refresh_every, num_measured, smoothing)
-    ladder = _ladder(step_size, temperatures, num_replicas)
-    return _exchange("vr_resghmc", SGHMC(friction), ControlVariate(refresh_every, is_adaptive), ladder, rule, options)
-
-
-def cvr_resghmc(
-    step_size: float,
-    *,
-    cycle_length: int,
-    temperatures: tuple[float, ...] = (1.0, 5.0),
-    step_ratio: float = 1.5,
-    sampling_from: float = 0.7,
-    hold_from: float = 1.0,
-    floor: float = 0.0,
-    friction: float = 0.1,
-    refresh_every: int = 392,
-    is_adaptive: bool = True,
-    correction_factor: Schedule = 1.0,
-    num_measured: int = 10,
-    smoothing: float | None = 0.3,
-    **options: Unpack[ExchangeOptions],
-) -> Sampler:
-    """`vr_resghmc` with cyclical step sizes and temperatures; draws are collected late in a cycle.
-
-    While a cycle explores there is no noise, and the deterministic limit of the rule is off: nothing swaps. Promises the law within
-    a mode, as `cycsgld` does; masses of modes are those of the cycles. Options: `ExchangeOptions`, without the two factors.
-    """
-    for name in ("step_factor", "temperature_factor"):
-        if name in options:
-            refuse(name, "left out", repr(options.get(name)), "The cyclical schedules are those of this sampler.")
-    steps = tuple(step_size * step_ratio**rung for rung in range(len(temperatures)))
-    rule = Corrected(correction_factor, refresh_every, num_measured, smoothing)
-    estimator = ControlVariate(refresh_every, is_adaptive)
-    sampler = _exchange("cvr_resghmc", SGHMC(friction), estimator, Ladder(steps, tuple(temperatures)), rule, options)
-    return dataclasses.replace(
-        sampler,
-        step_size=CyclicalCosine(step_size, cycle_length, hold_from, floor),
-        temperature=CyclicalTemperature(temperatures[0], cycle_length, sampling_from),
-        window=CollectionWindow(cycle_length, sampling_from),
-    )
-
-
-def _ladder(step_size: float | tuple[float, ...], temperatures: tuple[float, ...], num_replicas: int | None) -> Ladder:
-    """Temperatures and step sizes are given for every rung, or as ends of a geometric ladder of `num_replicas`."""
-    steps = tuple(step_size) if isinstance(step_size, (tuple, list)) else (step_size,) * len(temperatures)
-    ends = tuple(temperatures)
-    if num_replicas is None:
-        return Ladder(steps, ends)
-    if len(ends) != 2 or len(steps) != 2:
-        refuse("temperatures", "(first, last) with `num_replicas`", repr(temperatures), "Give the ends of the ladder.")
-    return geometric_ladder(num_replicas, (steps[0], steps[1]), (ends[0], ends[1]))
-
-
-def _exchange(
-    name: str, kernel: Kernel, estimator: Estimator, ladder: Ladder, rule: Corrected, options: ExchangeOptions
-) -> Sampler:
-    check_options(name, options, ExchangeOptions.__annotations__)
-    given: dict[str, Any] = dict(options)
-    own = {
-        option: given[option] for option in ("adaptation", "intensity", "cooling", "fresh_energies") if option in given
-    }
-    if "gate_log_correction" in given:
-        rule = dataclasses.replace(rule, gate_log_correction=given["gate_log_correction"])
-    ladder = _found_or_given(options.get("ladder"), ladder)
-    # A ladder that is to be found may have many rungs.
-    number = ladder.num_rungs if not isinstance(ladder, PilotLadder) else None
-    coupling = Exchange(ladder, _scheme(options.get("scheme"), number), rule, **own)
-    first = (("step_factor", ladder.step_sizes[0]), ("temperature_factor", ladder.temperatures[0]))
-    step_size, temperature = (_scaled(option, value, given.get(option, 1.0)) for option, value in first)
-    kernel = within(kernel, options.get("box"))
-    return Sampler(kernel, step_size, temperature, estimator, coupling, name=name)
-
-
-def _scaled(name: str, value: float, factor: Schedule) -> Schedule:
-    """The value of the target rung as a schedule; a number where the factor is one."""
-    check_schedule(name, factor, allow_zero=callable(factor))
-    return Scaled(value, factor) if callable(factor) else value * factor
-
-
-def _found_or_given(asked: Any, given: Ladder) -> Ladder:
-    if asked is None or isinstance(asked, PilotLadder):
-        return given if asked is None else asked
-    check_choice("ladder", asked, ("auto",))
-    return PilotLadder(given.step_sizes[:2], given.temperatures[:2])
-
-
-def _scheme(scheme: Scheme | None, num_rungs: int | None) -> Scheme:
-    """One pair is tried in every iteration; many by deterministic even-odd."""
-    if scheme is not None:
-        return scheme
-    return Adjacent() if num_rungs == 2 else DeterministicEvenOdd()
+    ladder = ladder_of(step_size, temperatures, num_replicas)
+    return exchange_sampler("resghmc", SGHMC(friction), Plain(energy_batch), ladder, rule, options)

@@ -11,10 +11,11 @@ from isotherm.coupling import Observed
 from isotherm.exchange import Corrected, Exchange, expected_round_trip, optimal_window
 from isotherm.exchange.rules import Pairing
 from isotherm.exchange.schemes import Scheme
-from isotherm.foundation.errors import check_real, refuse
+from isotherm.foundation.calls import checked_call
+from isotherm.foundation.errors import check_integer, check_real, refuse, short
 from isotherm.sampling.ladder_search import FoundLadder, find_ladder
 from isotherm.sampling.sample import sample
-from isotherm.sampling.sampler import Sampler, as_potential
+from isotherm.sampling.sampler import Sampler, as_potential, check_sampler
 from isotherm.sampling.start import choose_init, first_position
 
 
@@ -50,6 +51,7 @@ class Advice:
         return "\n".join(lines)
 
 
+@checked_call()
 def advise(
     potential: Any,
     sampler: Sampler,
@@ -80,13 +82,16 @@ def advise(
         >>> bool((advice.rates > 0.3).all())
         True
     """
-    potential, coupling = as_potential(potential), sampler.coupling
+    potential, coupling = as_potential(potential), check_sampler(sampler).coupling
+    check_integer("num_steps", num_steps, 1, "Give the iterations of the pilot.")
     if not isinstance(coupling, Exchange) or not isinstance(coupling.rule, Corrected):
         remedy = "Give one such as `iso.resgld(...)`."
         refuse("sampler", "a replica exchange sampler with the corrected rule", sampler.name, remedy)
     if callable(sampler.temperature):
         remedy = "Leave out `temperature_factor`, and advise on the ladder at the temperature that matters."
         refuse("sampler", "one of constant temperatures", "a schedule of them", remedy)
+    if not isinstance(factors, (tuple, list)):
+        refuse("factors", "a tuple of correction factors", short(factors), "Write `factors=(1.0, 4.0)`, say.")
     for factor in factors:
         check_real("factors", factor if factor != np.inf else 1.0, "Give positive numbers or infinity.", above=0.0)
     rule = dataclasses.replace(coupling.rule, correction_factor=1.0)

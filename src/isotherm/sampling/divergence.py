@@ -36,7 +36,7 @@ def report_divergence(diverged_at: np.ndarray, throw: bool) -> None:
     )
     if throw:
         raise DivergenceError(message)
-    warnings.warn(message, DivergenceWarning, stacklevel=4)
+    warnings.warn(message, DivergenceWarning, stacklevel=5)
 
 
 def _name(place: np.ndarray) -> str:

@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from isotherm.engine.program import identity
-from isotherm.foundation.errors import refuse
+from isotherm.foundation.calls import checked_call
+from isotherm.foundation.errors import check_folder, refuse
 from isotherm.potentials.potential import Potential
 from isotherm.runs.pytree_json import named_leaves
 from isotherm.runs.run import Run
@@ -25,10 +26,11 @@ from isotherm.sampling.layout import Layout
 from isotherm.sampling.lock import locked
 from isotherm.sampling.progress import Status
 from isotherm.sampling.sample import ready
-from isotherm.sampling.sampler import Sampler, as_potential
+from isotherm.sampling.sampler import Sampler, as_potential, check_sampler
 from isotherm.sampling.settings import Settings, thread_pool_size
 
 
+@checked_call()
 def resume(
     folder: str | pathlib.Path,
     potential: Potential | Callable[[Any], Any] | None = None,
@@ -61,11 +63,13 @@ def resume(
         callback: as in `sample`.
         measure_bias: as in `sample`.
     """
-    folder = pathlib.Path(folder)
+    remedy = 'Give what was passed as `out`: `iso.resume("my-run", potential, sampler)`.'
+    folder = check_folder("folder", folder, remedy)
     read_configuration(folder)
     if potential is None or sampler is None:
         remedy = "Code is never stored: pass both again. A run of the command line goes on with `isotherm resume`."
         refuse("potential", "given, and `sampler` too", "None", remedy)
+    check_sampler(sampler)
     with locked(folder, "folder"):
         host = Host(folder, checkpoint_every, progress, throw, callback, measure_bias)
         return _go_on(as_potential(potential), sampler, num_steps, init, collect, host)
@@ -154,7 +158,7 @@ def _compare(stored: dict[str, Any], asked: dict[str, Any]) -> None:
         warnings.warn(
             f"The run was started with a thread pool of {stored['thread_pool_size']} and goes on with {thread_pool_size()}: "
             "matrix products may round differently. Set the environment variable NPROC to the old number before Python starts.",
-            stacklevel=3,
+            stacklevel=5,
         )
     for part in ("sampler", "potential", "settings", "position", "collect"):
         for name, old, new in _differences(part, stored[part], asked[part]):

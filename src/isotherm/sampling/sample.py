@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from isotherm.engine.program import identity
-from isotherm.foundation.errors import check_real, refuse
+from isotherm.foundation.calls import checked_call
+from isotherm.foundation.errors import check_folder, check_real, refuse
+from isotherm.foundation.user_functions import check_function
 from isotherm.potentials.potential import Potential
 from isotherm.runs.run import Run
 from isotherm.runs.store import FORMAT, write_arrays, write_json
@@ -23,11 +25,12 @@ from isotherm.sampling.lock import locked
 from isotherm.sampling.pilot import with_pilot
 from isotherm.sampling.prepare import PreparedRun, prepare, temperature_of_draws
 from isotherm.sampling.progress import Status
-from isotherm.sampling.sampler import Sampler, as_potential
+from isotherm.sampling.sampler import Sampler, as_potential, check_sampler
 from isotherm.sampling.settings import Settings
 from isotherm.sampling.start import choose_init, first_position, start_positions
 
 
+@checked_call()
 def sample(
     potential: Potential | Callable[[Any], Any],
     sampler: Sampler,
@@ -100,7 +103,11 @@ def sample(
         (4, 1000, 2)
     """
     began = time.perf_counter()
-    potential = as_potential(potential)
+    potential, sampler = as_potential(potential), check_sampler(sampler)
+    check_function("collect", collect, "lambda x: x")
+    if callback is not None:
+        check_function("callback", callback, "lambda status: status.iteration > 1000")
+    folder = None if out is None else check_folder("out", out, 'Write `out="my-run"`, say.')
     init = choose_init(init, potential)
     sampler = with_ladder(potential, sampler, lambda: first_position(init, seed), seed)
     settings = settings_of(
@@ -127,7 +134,7 @@ def sample(
         host = Host(pathlib.Path(out), checkpoint_every, progress, throw, callback, measure_bias)
         return go_on_with(potential, sampler, settings, first_position(init, seed), collect, host)
     with contextlib.ExitStack() as stack:
-        folder = None if out is None else stack.enter_context(_claimed(pathlib.Path(out)))
+        folder = None if folder is None else stack.enter_context(_claimed(folder))
         layout = Layout(None, settings.num_runs, ladders_of(sampler, settings))
         position = start_positions(init, settings.seed_key(), layout.run_numbers, settings.num_chains)
         prepared = ready(potential, sampler, settings, position, collect, source)

@@ -8,7 +8,7 @@ from isotherm.engine.iteration import Parts
 from isotherm.estimators.estimator import Estimator
 from isotherm.estimators.plain import Plain
 from isotherm.exchange.ladder import PilotLadder
-from isotherm.foundation.errors import check_integer, refuse
+from isotherm.foundation.errors import check_integer, refuse, short
 from isotherm.foundation.parts import Part, Static, as_arguments
 from isotherm.foundation.schedules import CollectionWindow, Schedule, check_schedule
 from isotherm.foundation.short_text import short_text
@@ -109,11 +109,21 @@ class Sampler(Part):
         return step(self, key, state, data)
 
 
+def check_sampler(value: Any) -> Sampler:
+    """Refuse what is no sampler; a constructor that was not called is told so."""
+    if isinstance(value, Sampler):
+        return value
+    name = getattr(value, "__name__", "")
+    if callable(value) and name:
+        refuse("sampler", "a sampler", f"the function {name}", f"Call it: `iso.{name}(step_size)`.")
+    return refuse("sampler", "a sampler", short(value), "Pass `iso.sgld(0.01)`, say.")
+
+
 def as_potential(value: Any) -> Potential:
     """A potential, from a potential or an energy function."""
     if isinstance(value, Potential):
         return value
     if not callable(value):
-        refuse("potential", "a potential or an energy function", repr(value), "Use `iso.from_energy` and its kin.")
+        refuse("potential", "a potential or an energy function", short(value), "Use `iso.from_energy` and its kin.")
     energy: Any = value
     return EnergyPotential(energy)

@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from isotherm.foundation.errors import refuse
+from isotherm.foundation.errors import refuse, short
 from isotherm.foundation.randomness import Purpose, chain_keys, run_keys, seed_key
+from isotherm.foundation.user_functions import call_traced
 from isotherm.potentials.potential import Potential
 
 
@@ -68,7 +69,8 @@ def start_positions(init: Any, key: Array, runs: np.ndarray, num_chains: int) ->
     if callable(init):
         words = np.asarray(jax.random.key_data(key))
         keys = chain_keys(run_keys(words, Purpose.INIT, runs), num_chains)
-        return _as_arrays(jax.vmap(jax.vmap(lambda words: init(_key(words))))(keys))
+        draw = jax.vmap(jax.vmap(lambda words: init(_key(words))))
+        return _as_arrays(call_traced("init", "a position, or a function of a key that returns one", draw, keys))
     position = _as_arrays(init)
     lengths = {leaf.shape[:1] for leaf in jax.tree.leaves(position)}
     if num_chains > 1 and lengths == {(num_chains,)} and all(leaf.ndim > 1 for leaf in jax.tree.leaves(position)):
@@ -89,6 +91,9 @@ def _key(words: Array) -> Array:
 
 def _as_arrays(position: Any) -> Any:
     leaves = jax.tree.leaves(position)
+    for leaf in leaves:
+        if np.asarray(leaf).dtype.kind in "OUS":
+            refuse("init", "a position of floating-point numbers", short(leaf), "Pass `jnp.zeros(2)`, say.")
     kinds = {str(jnp.result_type(leaf)) for leaf in leaves}
     if not leaves or not all(jnp.issubdtype(jnp.result_type(leaf), jnp.floating) for leaf in leaves):
         remedy = "Positions move by real amounts: use 0.0 instead of 0, or .astype(float)."

@@ -9,7 +9,8 @@ import jax
 import numpy as np
 
 from isotherm.engine.program import identity
-from isotherm.foundation.errors import refuse
+from isotherm.foundation.calls import checked_call
+from isotherm.foundation.errors import refuse, short
 from isotherm.potentials.potential import Potential
 from isotherm.runs.run import Run
 from isotherm.sampling.choose import collect_of, ladders_of, settings_of
@@ -22,6 +23,7 @@ from isotherm.sampling.settings import Settings
 from isotherm.sampling.start import choose_init, start_positions
 
 
+@checked_call()
 def sweep(
     potential: Potential | Callable[[Any], Any],
     samplers: Mapping[Any, Sampler] | Sequence[Sampler],
@@ -73,6 +75,8 @@ def sweep(
         {0.01: (2, 500, 3), 0.02: (2, 500, 3), 0.04: (2, 500, 3)}
     """
     potential = as_potential(potential)
+    if not isinstance(samplers, (Mapping, Sequence)):
+        refuse("samplers", "a dict or a list of samplers", short(samplers), "Give {0.01: iso.sgld(0.01), ...}.")
     named = dict(samplers) if isinstance(samplers, Mapping) else dict(enumerate(samplers))
     if not named or not all(isinstance(sampler, Sampler) for sampler in named.values()):
         refuse("samplers", "a dict or a list of samplers", repr(samplers)[:200], "Give {0.01: iso.sgld(0.01), ...}.")
