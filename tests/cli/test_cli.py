@@ -143,3 +143,39 @@ def test_resume_refuses_what_it_cannot_trust(user_file, tmp_path, capsys):
 def test_bench_says_what_is_missing(monkeypatch, capsys):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert "Run: pip install" in refused(capsys, "bench", "--peers")
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    main(["--version"])
+    assert capsys.readouterr().out == f"isotherm {iso.__version__}\n"
+
+
+def test_every_method_and_experiment_has_an_aligned_line(capsys):
+    main(["list"])
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
+    assert {line.split()[0] for line in lines} == set(METHODS) | set(EXPERIMENTS)
+    starts = {len(line) - len(line[2:].lstrip().partition(" ")[2].lstrip()) for line in lines}
+    assert len(starts) == 1
+    assert all(len(line) > max(starts) + 10 for line in lines)
+
+
+def test_a_missing_step_size_is_asked_for_by_the_name_of_its_option(tmp_path, capsys):
+    (tmp_path / "well.py").write_text("def energy(x):\n    return (x**2).sum()\n")
+    command = ["sample", f"{tmp_path / 'well.py'}:energy", "--method", "sgld", "--out", str(tmp_path / "run")]
+    with pytest.raises(SystemExit):
+        main([*command, "--num-steps", "10", "--init", "0"])
+    assert "Add --step-size VALUE" in " ".join(capsys.readouterr().err.split())
+
+
+def test_show_prints_runs_that_have_ended_and_others(tmp_path, capsys):
+    run = iso.sample(
+        lambda x: (x**2).sum(), iso.sgld(0.1), num_steps=500, num_chains=4, init=np.zeros(2), out=tmp_path / "run"
+    )
+    assert run.num_steps == 500
+    main(["show", str(tmp_path / "run")])
+    whole = capsys.readouterr().out
+    assert "4 chains x 500 draws" in whole
+    assert "Read at a checkpoint" not in whole
+    (tmp_path / "run" / "finished.json").unlink()
+    main(["show", str(tmp_path / "run")])
+    assert "Read at a checkpoint" in capsys.readouterr().out

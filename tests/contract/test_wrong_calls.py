@@ -37,7 +37,7 @@ CASES = {
     "not called": (lambda: start(sampler=iso.sgld), r"`sampler` must be .*; got the function sgld. Call it: `iso.sgld"),
     "a name": (lambda: start(sampler="sgld"), r"`sampler` must be a sampler; got 'sgld'. Pass `iso.sgld\(0.01\)`"),
     "a number": (lambda: start(sampler=0.1), r"`sampler` must be a sampler; got 0.1"),
-    "swapped": (lambda: start(iso.sgld(0.1), energy), r"`potential` must be .* an energy function; got a Sampler"),
+    "swapped": (lambda: start(iso.sgld(0.1), energy), r"`potential` must be .*; got the sampler sgld.* comes first"),
     "no sampler": (lambda: Iso.sample(energy, num_steps=9), r"`sampler` must be given to `iso.sample`; got nothing"),
     "no steps": (lambda: Iso.sample(energy, iso.sgld(0.1)), r"Call `iso.sample\(potential, sampler, num_steps=...\)`"),
     "by place": (lambda: Iso.sample(energy, iso.sgld(0.1), 9), r"at most 2 arguments by position .*; got 3. Name"),

@@ -1,7 +1,10 @@
 """`isotherm list`."""
 
+import ast
 import dataclasses
+import importlib.util
 import json
+import pathlib
 import sys
 
 from rich.console import Console
@@ -22,10 +25,18 @@ class List:
         if self.json:
             sys.stdout.write(json.dumps({"methods": list(METHODS), "experiments": list(EXPERIMENTS)}) + "\n")
             return
-        console.print("methods", style="bold")
-        for name, constructor in METHODS.items():
-            summary = (constructor.__doc__ or "").splitlines()[0]
-            console.print(f"  {name:10} {summary}", highlight=False)
-        console.print("experiments", style="bold")
-        for name in EXPERIMENTS:
-            console.print(f"  {name}", highlight=False)
+        methods = {name: (constructor.__doc__ or "").splitlines()[0] for name, constructor in METHODS.items()}
+        experiments = {name: _first_line(f"isotherm.experiments.{module}") for name, module in EXPERIMENTS.items()}
+        width = max(map(len, methods | experiments))
+        for title, lines in (("methods", methods), ("experiments", experiments)):
+            console.print(title, style="bold")
+            for name, line in lines.items():
+                console.print(f"  {name:{width}}  {line}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _first_line(module: str) -> str:
+    """Of the docstring of a module, which is not imported: some need packages that may be missing."""
+    found = importlib.util.find_spec(module)
+    assert found is not None
+    assert found.origin is not None
+    return (ast.get_docstring(ast.parse(pathlib.Path(found.origin).read_text())) or "").splitlines()[0]

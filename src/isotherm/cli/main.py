@@ -1,4 +1,4 @@
-"""The command line: `isotherm demo`, `list`, `sample`, `resume`, `reproduce`, `bench`, `data`."""
+"""The command line: `isotherm demo`, `list`, `sample`, `resume`, `show`, `reproduce`, `bench`, `data`; `--version`."""
 
 import sys
 import warnings
@@ -14,6 +14,7 @@ from isotherm.cli.listing import List
 from isotherm.cli.reproduce import Reproduce
 from isotherm.cli.resume import Resume
 from isotherm.cli.sample import Sample
+from isotherm.cli.show import Show
 from isotherm.foundation.compilation_cache import use_compilation_cache
 from isotherm.foundation.errors import DivergenceError
 
@@ -22,6 +23,7 @@ Command = (
     | Annotated[List, tyro.conf.subcommand("list")]
     | Annotated[Sample, tyro.conf.subcommand("sample")]
     | Annotated[Resume, tyro.conf.subcommand("resume")]
+    | Annotated[Show, tyro.conf.subcommand("show")]
     | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
     | Annotated[Data, tyro.conf.subcommand("data")]
@@ -30,6 +32,11 @@ Command = (
 
 def main(arguments: list[str] | None = None) -> None:
     """Entry point of `isotherm`. Wrong input ends with its message and status 2."""
+    if (sys.argv[1:] if arguments is None else arguments) == ["--version"]:
+        from isotherm import __version__
+
+        print(f"isotherm {__version__}")
+        return
     command = tyro.cli(Command, prog="isotherm", description=__doc__, args=arguments)  # pyright: ignore[reportCallIssue, reportArgumentType]
     console = Console()
     warnings.showwarning = lambda message, *_, **__: Console(stderr=True).print(f"Warning: {message}", style="yellow")

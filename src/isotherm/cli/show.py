@@ -1,10 +1,26 @@
-"""A finished run on the terminal, and its pictures in its folder."""
+"""`isotherm show`, and a run on the terminal with its pictures in its folder."""
 
+import dataclasses
 import pathlib
 
+import tyro
 from rich.console import Console
 
 from isotherm.runs.run import Run
+
+
+@dataclasses.dataclass(frozen=True)
+class Show:
+    """Print what a run is and its summary, whether it has ended or not."""
+
+    folder: tyro.conf.Positional[pathlib.Path]
+    """The folder that was given as --out."""
+
+    def run(self, console: Console) -> None:
+        """Print it."""
+        found = Run.load(self.folder)
+        console.print(repr(found), highlight=False, markup=False)
+        console.print(str(found.summary()), highlight=False, markup=False)
 
 
 def show(run: Run, out: pathlib.Path, console: Console) -> None:

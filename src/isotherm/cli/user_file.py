@@ -43,7 +43,8 @@ def build_sampler(method: str, options: dict[str, Any]) -> Sampler:
             refuse(f"--set {name}", f"an option of {method}", repr(name), f"It takes: {', '.join(parameters)}.")
     missing = [name for name, is_needed in parameters.items() if is_needed and name not in options]
     if missing:
-        refuse("method", f"given {' and '.join(missing)}", method, f"Add --set {missing[0]}=VALUE.")
+        first = "--step-size VALUE" if missing[0] == "step_size" else f"--set {missing[0]}=VALUE"
+        refuse("method", f"given {' and '.join(missing)}", method, f"Add {first}.")
     return METHODS[method](**options)
 
 

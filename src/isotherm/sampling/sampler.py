@@ -123,6 +123,9 @@ def as_potential(value: Any) -> Potential:
     """A potential, from a potential or an energy function."""
     if isinstance(value, Potential):
         return value
+    if isinstance(value, Sampler):
+        remedy = "The potential comes first: iso.sample(energy, iso.sgld(0.01), ...)."
+        refuse("potential", "a potential or an energy function", f"the sampler {short(value)}", remedy)
     if not callable(value):
         refuse("potential", "a potential or an energy function", short(value), "Use `iso.from_energy` and its kin.")
     energy: Any = value
