@@ -28,10 +28,10 @@ def load(name: str | DataSet, folder: str | pathlib.Path) -> Arrays:
         usual splits, `train_idx` and `test_idx` too.
 
     Example:
-        >>> load("energy", "no-such-folder")
+        >>> load("energy", "nothing")
         Traceback (most recent call last):
         ...
-        ValueError: `folder` must be a folder that exists; got no-such-folder. Run `isotherm data get energy --dir no-such-folder`.
+        isotherm.foundation.errors.InputError: `folder` must be a folder that exists; got nothing. Run `isotherm data get energy --dir nothing`.
     """
     dataset = find(name) if isinstance(name, str) else name
     folder = pathlib.Path(folder)

@@ -118,7 +118,9 @@ def drive(prepared: PreparedRun, host: Host, reached: Reached, prepare_seconds: 
     checkups = checkups_of(prepared, carry)
     if not host.measure_bias or interrupts.received is not None:
         checkups = [None] * len(checkups)
-    totals = {"num_steps": iteration, "checkup": checkups[0], **spent}
+    # Those of a sweep go to its samplers' own runs.
+    checkup = checkups[0] if prepared.layout.num_samplers is None else None
+    totals = {"num_steps": iteration, "checkup": checkup, **spent}
     run = Run.assemble(sink.read(), times, stats, prepared.configs[0], environment(), **totals)
     if host.folder is not None:
         write_end(run, host.folder)
