@@ -25,8 +25,8 @@ from isotherm.sampling.sampler import Sampler
 # The share of a run's gradients that may be spent, four for a draw. Without data they are taken all at once, and cost a tenth.
 _SHARE, _SHARE_WITHOUT_DATA, _GRADIENTS_PER_DRAW = 0.03, 0.3, 4
 _FEWEST, _MOST = 128, 4_096
-# Draws of positions of which only some coordinates are looked at.
-_FEWEST_OF_LARGE = 32
+# Of positions of which only some coordinates are looked at: fewer gradients, each of which takes longer here than in a run.
+_SHARE_OF_LARGE, _FEWEST_OF_LARGE = 0.018, 32
 # There must be more draws than coordinates to see how these hang together.
 _DRAWS_PER_COORDINATE = 4
 
@@ -138,6 +138,7 @@ class Checkup:
         chains, number = run.log_weights.shape
         fewest = _FEWEST if size <= MOST_COORDINATES else _FEWEST_OF_LARGE
         share = _SHARE if self.potential.has_data else _SHARE_WITHOUT_DATA
+        share = share if size <= MOST_COORDINATES else min(share, _SHARE_OF_LARGE)
         wanted = np.clip(share * run.num_steps * chains / _GRADIENTS_PER_DRAW, fewest, _MOST)
         count = int(np.clip(wanted // chains, 1, number))
         return np.linspace(0, number - 1, count).astype(int)
