@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import isotherm as iso
-from isotherm.experiments import modes25_icsgld
+from isotherm.exchange import DeterministicEvenOdd, expected_round_trip
+from isotherm.experiments import modes25_icsgld, round_trips
 from isotherm.experiments.result import Row, differences
 from isotherm.experiments.scoring import choose_setting, coupling_rows, masses_in_box
 from isotherm.runs.estimates import mode_masses
@@ -71,3 +72,11 @@ def test_differences_are_paired():
 
 def test_the_best_setting_is_the_one_of_the_lowest_mean():
     assert choose_setting({1.0: [3.0, 4.0], 2.0: [1.0, 5.0]}, lambda scores: scores) == 2.0
+
+
+def test_round_trips_are_those_of_the_formula():
+    """Many rungs in a short run: the first trips, which begin in the middle, would make a visible share."""
+    config = round_trips.Config(num_iterations=4_000, burn_in=2_000, num_runs=40)
+    times = round_trips._simulate(DeterministicEvenOdd(), 16, 0.6, config, seed=0)
+    error = times.std(ddof=1) / np.sqrt(len(times))
+    assert abs(times.mean() - expected_round_trip(16, 0.6, 1)) < 4 * error + 0.02 * times.mean()
