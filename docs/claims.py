@@ -133,8 +133,9 @@ def claims_page(claims: list[dict[str, Any]], records: dict[str, dict[str, Any]]
     text += (
         "`results/`, each made by `isotherm reproduce NAME`. Comparisons are decided by three standard errors of the "
     )
-    text += "paired difference; numbers agree within three standard errors or a quarter. A claim of which some parts hold is "
-    text += "confirmed partly. What has no record, or one under revision, is not yet run.\n\n"
+    text += "paired difference; numbers agree within three standard errors or a quarter. A claim of which some parts hold and "
+    text += "others do not is confirmed partly; one of which parts are refuted and none holds is refuted. Numbers of single runs, "
+    text += "without an error, decide about thresholds alone. What has no record, or one under revision, is not yet run.\n\n"
     text += tally_table(claims, records).partition("\n\nThe three")[0] + "\n"
     for section in sorted({claim["section"] for claim in claims}):
         text += f"\n## Section {section}\n\n| claim | where | verdict | evidence |\n|---|---|---|---|\n"

@@ -13,8 +13,8 @@ import numpy as np
 
 from isotherm.experiments.plots import draw_maps, panels
 from isotherm.experiments.reproduce import Outcome
-from isotherm.experiments.result import Row, differences
-from isotherm.experiments.scoring import TUNING_OFFSET, choose_setting, variations_of
+from isotherm.experiments.result import Row
+from isotherm.experiments.scoring import TUNING_OFFSET, choose_setting, compared, variations_of
 from isotherm.potentials import with_noise
 from isotherm.runs import Run
 from isotherm.samplers import cycsgld, deo_sgd, sgld
@@ -91,22 +91,13 @@ def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
     scores = {f"S = {rate:g}": found for rate, found in by_target.items()} | runs | tuned
     rows = [row for window, found in by_window.items() for row in _travel(f"W = {window}", found, window)]
     variations = [Row.of_runs(name, "total variation", variations_of(found, target)) for name, found in scores.items()]
-    rows += variations + _compared(variations, list(runs), list(tuned))
+    rows += variations + compared(variations, "total variation", "DEO*", list(runs), list(tuned))
     figures = {
         "target-rates": draw_maps({f"S = {rate:g}": found for rate, found in by_target.items()}, target),
         "adaptation": _draw_adaptation(by_window, config),
         "methods": draw_maps(runs, target),
     }
     return Outcome(rows, figures)
-
-
-def _compared(rows: list[Row], published: list[str], tuned: list[str]) -> list[Row]:
-    """DEO* beside the others, with the thesis' settings and with the best of three."""
-    pairs = []
-    for names in (published, tuned):
-        best = next(name for name in names if name.startswith("DEO*"))
-        pairs += [(best, name) for name in names if name != best]
-    return differences(rows, "total variation", pairs)
 
 
 def _deo(config: Config, window: int, rate: float, lowest: float | None = None) -> Sampler:

@@ -18,8 +18,8 @@ from isotherm.contour import Partition
 from isotherm.contour.start import masses_of
 from isotherm.experiments.plots import draw_maps, panels
 from isotherm.experiments.reproduce import Outcome
-from isotherm.experiments.result import Row, differences
-from isotherm.experiments.scoring import TUNING_OFFSET, choose_setting, coupling_rows, variations_of
+from isotherm.experiments.result import Row
+from isotherm.experiments.scoring import TUNING_OFFSET, choose_setting, compared, coupling_rows, variations_of
 from isotherm.foundation.gains import PolynomialGain
 from isotherm.potentials import Potential, with_noise
 from isotherm.runs import Run
@@ -106,20 +106,11 @@ def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
     rows = variations + divergences
     rows += [row for name, found in (runs | tuned).items() for row in coupling_rows(name, found)]
     rows += [Row(name, "seconds per run, all runs in one program", None, seconds[name], None, 1) for name in runs]
-    rows += _compared(variations, "total variation", list(runs), list(tuned))
-    rows += _compared(divergences, "KL divergence", list(runs), [])
+    rows += compared(variations, "total variation", "ICSGLD", list(runs), list(tuned))
+    rows += compared(divergences, "KL divergence", "ICSGLD", list(runs))
     shown = {name: runs[name] for name in config.methods}
     figures = {"methods": draw_maps(shown, target, between="\n"), "convergence": _draw_courses(courses, seconds)}
     return Outcome(rows, figures)
-
-
-def _compared(rows: list[Row], metric: str, published: list[str], tuned: list[str]) -> list[Row]:
-    """ICSGLD beside the others, with the thesis' settings and with the best of three."""
-    pairs = []
-    for names in (published, tuned):
-        own = next((name for name in names if name.startswith("ICSGLD")), "")
-        pairs += [(own, name) for name in names if name != own]
-    return differences(rows, metric, pairs)
 
 
 class _Method(NamedTuple):

@@ -14,8 +14,15 @@ import numpy as np
 from isotherm.contour import Partition
 from isotherm.experiments.plots import draw_maps
 from isotherm.experiments.reproduce import Outcome
-from isotherm.experiments.result import Row, differences
-from isotherm.experiments.scoring import TUNING_OFFSET, choose_setting, coupling_rows, masses_in_box, variations_of
+from isotherm.experiments.result import Row
+from isotherm.experiments.scoring import (
+    TUNING_OFFSET,
+    choose_setting,
+    compared,
+    coupling_rows,
+    masses_in_box,
+    variations_of,
+)
 from isotherm.foundation.gains import PolynomialGain
 from isotherm.potentials import with_noise
 from isotherm.runs import Run
@@ -89,9 +96,7 @@ def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
         sampler = _sampler(name, best, config, target)
         tuned[f"{name}, tuned ({best:g})"] = _sample(target, sampler, config, seed, **options(config))
     rows = [row for name, found in (runs | tuned).items() for row in _rows(name, found, target)]
-    for names in (list(runs), list(tuned)):
-        own = next(name for name in names if name.startswith("CSGLD"))
-        rows += differences(rows, "total variation", [(own, name) for name in names if name != own])
+    rows += compared(rows, "total variation", "CSGLD", list(runs), list(tuned))
     return Outcome(rows, {"modes": draw_maps(runs, target)})
 
 

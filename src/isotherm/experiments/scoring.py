@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from isotherm.experiments.result import Row
+from isotherm.experiments.result import Row, differences
 from isotherm.runs import Run
 from isotherm.runs.estimates import mode_masses
 from isotherm.targets import Target
@@ -45,6 +45,15 @@ def coupling_rows(name: str, run: Run) -> list[Row]:
         for stat, (metric, over) in metrics.items()
         if stat in run.stats
     ]
+
+
+def compared(rows: Sequence[Row], metric: str, own: str, *groups: Sequence[str]) -> list[Row]:
+    """The method whose name begins with `own` beside the others of its group, such as those with the thesis' settings."""
+    pairs = []
+    for names in groups:
+        first = next((name for name in names if name.startswith(own)), "")
+        pairs += [(first, name) for name in names if name != first]
+    return differences(rows, metric, pairs)
 
 
 def choose_setting(candidates: Mapping[Setting, Any], score: Callable[[Any], Sequence[float]]) -> Setting:
