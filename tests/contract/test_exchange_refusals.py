@@ -49,7 +49,7 @@ CASES = {
     "negative F": (lambda: iso.resghmc(0.1, correction_factor=-1.0), r"`correction_factor` must be"),
     "S of 1": (lambda: Deterministic(target=1.0), r"`target` must be .* above 0 and below 1; got 1.0"),
     "S of 0": (lambda: iso.deo_star_sgd((0.1, 0.2), target=0.0), r"`target` must be|`rejection` must be"),
-    "S of the ladder": (lambda: EquiAcceptance(1.5, PolynomialGain()), r"`target` must be .* below 1; got 1.5"),
+    "gain of the ladder": (lambda: EquiAcceptance(-0.1), r"`gain` must be"),
     "W": (lambda: DeterministicEvenOdd(0), r"`window` must be an integer of at least 1; got 0"),
     "W in words": (lambda: DeterministicEvenOdd("best"), r'`window` must be an integer, "optimal" or "formula"; got'),
     "W for what": (lambda: DeterministicEvenOdd("optimal"), r"`rejection` must be given with window='optimal'"),
@@ -70,7 +70,7 @@ CASES = {
     "measured": (lambda: Corrected(num_measured=1), r"`num_measured` must be an integer of at least 2"),
     "intensity": (lambda: Exchange(Ladder((0.1, 0.1), (1.0, 2.0)), intensity=0.0), r"`intensity` must be"),
     "adaptive sweeps": (
-        lambda: Exchange(Ladder((0.1,) * 3, (1.0, 2.0, 3.0)), Adjacent(), adaptation=EquiAcceptance(0.4, 0.1)),
+        lambda: Exchange(Ladder((0.1,) * 3, (1.0, 2.0, 3.0)), Adjacent(), adaptation=EquiAcceptance(0.1)),
         r"`adaptation` must be used with disjoint pairs; got Adjacent",
     ),
     "needless": (

@@ -56,16 +56,27 @@ def test_gains_of_the_buffer_and_of_the_ladder():
     gain, target = 0.2, 0.4
     ladder = Ladder((0.1, 0.3, 0.4, 0.9), (1.0, 0.0, 0.0, 0.0))
     rule = Deterministic(0.5, target, gain, buffer_gain=0.3)
-    exchange = Exchange(ladder, DeterministicEvenOdd(), rule, EquiAcceptance(target, gain))
+    exchange = Exchange(ladder, DeterministicEvenOdd(), rule, EquiAcceptance(gain))
     state, _ = update(
         exchange, [3.0, 2.0, 2.4, 0.0]
     )  # Pairs (0, 1) and (2, 3) accept with the buffer, (1, 2) does not.
     assert float(state.rule.buffer) == pytest.approx(0.5 + 0.3 * 0.2 * (2 / 3 - 0.4), rel=1e-6)
     z = np.array([0.1, 0.3, 0.4, 0.9])
     accepted = np.array([1.0, 0.0, 1.0])
-    reach = np.diff(z) * np.exp(gain * (accepted - target))
-    inner = 0.5 * (z[:-2] + reach[:-1] + z[2:] - reach[1:])
-    np.testing.assert_allclose(state.step_ratios * 0.1, [0.1, *inner, 0.9], rtol=1e-6)
+    grown = np.diff(z) * np.exp(gain * accepted)
+    np.testing.assert_allclose(np.diff(state.step_ratios * 0.1), 0.8 * grown / grown.sum(), rtol=1e-5)
+
+
+def test_rungs_keep_their_order_and_their_ends_at_any_gain():
+    """A gap 1,000 times as narrow as its neighbors, which alone accept: with the thesis' recursion it turns round at once."""
+    values, accepted = jnp.array([1.0, 2.0, 2.001, 3.0]), jnp.array([1.0, 0.0, 1.0])
+    for gain in (0.01, 0.5, 5.0):
+        moved = np.asarray(EquiAcceptance(gain).move(values, accepted, jnp.array(0)))
+        assert np.all(np.diff(moved) > 0)
+        np.testing.assert_array_equal(moved[[0, -1]], [1.0, 3.0])
+    reach = np.diff(values) * np.exp(0.01 * (np.asarray(accepted) - 0.4))
+    thesis = 0.5 * (values[:-2] + reach[:-1] + values[2:] - reach[1:])
+    assert thesis[0] > thesis[1]
 
 
 @pytest.mark.parametrize("window", [2, 5])

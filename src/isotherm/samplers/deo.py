@@ -22,7 +22,7 @@ class DeoOptions(TypedDict, total=False):
         num_replicas: P, the number of rungs, at least 2.
         temperature: T of rung 0, a number of at least 0 or a function of the iteration, in units of the energy. The rungs above
             have no noise of their own.
-        target: S, the acceptance in (0, 1) that ladder and buffer adapt to; no unit.
+        target: S, the acceptance in (0, 1) that the buffer adapts to; no unit.
         buffer: C at the start, in units of the energy.
         gain: h_k of ladder and buffer, a number of at least 0 or a function of the iteration k. The default is
             50 / (k^0.8 + 500); no unit.
@@ -232,5 +232,5 @@ def _deo(name: str, kernel: Kernel, step_size: Any, window: int | str, given: De
     ladder = Ladder(steps, (1.0,) + (0.0,) * (number - 1))
     rule = Deterministic(options["buffer"], target, gain, options["buffer_gain"])
     scheme = DeterministicEvenOdd(window, 1.0 - target, options["is_exact"])
-    coupling = Exchange(ladder, scheme, rule, EquiAcceptance(target, gain) if number > 2 else None)
+    coupling = Exchange(ladder, scheme, rule, EquiAcceptance(gain) if number > 2 else None)
     return Sampler(within(kernel, options["box"]), steps[0], options["temperature"], coupling=coupling, name=name)

@@ -48,7 +48,7 @@ class SwapOptions(TypedDict, total=False):
             `exchange.DeterministicEvenOdd`. No unit.
         fresh_energies: whether every pair gets energies of its own on further batches, one more forward pass for each. Needed for
             noisy energies by schemes that try pairs in turn (`Adjacent`, `AllPairs`) on three rungs or more.
-        adaptation: `exchange.EquiAcceptance(target, gain, of="temperature")` moves the inner temperatures until all pairs accept
+        adaptation: `exchange.EquiAcceptance(gain, of="temperature")` moves the inner temperatures until all pairs accept
             equally often; None leaves the ladder as it is.
         ladder: "auto" has a pilot find the rungs above the first temperature, all with the first step size; an
             `exchange.PilotLadder` sets the pilot's length; None takes the rungs as given.
@@ -136,7 +136,7 @@ def exchange_sampler(
     number = ladder.num_rungs if not isinstance(ladder, PilotLadder) else None
     adaptation = options["adaptation"]
     if adaptation is not None:
-        remedy = 'Write `adaptation=iso.exchange.EquiAcceptance(0.4, 0.01, of="temperature")`, say.'
+        remedy = 'Write `adaptation=iso.exchange.EquiAcceptance(0.01, of="temperature")`, say.'
         check_type("adaptation", adaptation, EquiAcceptance, "an `exchange.EquiAcceptance`, or None", remedy)
     coupling = Exchange(
         ladder,
