@@ -80,7 +80,7 @@ SMALL = {
         },
         {"regret"},
     ),
-    "mnist-icsgld": ({**TINY, "num_epochs": 4, "methods": ("SGLD", "ICSGLD")}, {"paths"}),
+    "mnist-icsgld": ({**TINY, "num_epochs": 4, "methods": ("SGLD", "ICSGLD")}, {"losses", "paths"}),
     "mnist-awsgld": (
         {
             **TINY,

@@ -11,8 +11,8 @@ from isotherm.foundation.parts import as_arguments, number_dtype
 from isotherm.potentials.potential import Potential
 
 CHAIN_MODES = ("vmap", "map", "unroll")
-# More chains in one body compile for minutes, and run no faster.
-_LARGEST_GROUP = 4
+# More chains in one body compile for minutes, and run no faster. Five are the usual number of repeats, which nothing divides.
+_LARGEST_GROUP, _LARGEST_WHOLE = 4, 5
 # XLA leaves convolutions out of CUDA graphs unless it is told, and runs what a graph holds one after another.
 _GRAPHS = (
     (
@@ -27,7 +27,7 @@ def over_chains(mode: str, function: Callable[..., Any], *arguments: Any, drops_
     """`function` for every chain along the leading axis.
 
     "vmap" computes all at once, "map" one after another. "unroll" writes the chains out one by one in the program, in groups of up
-    to four, so that a GPU runs their convolutions side by side; a batched convolution is slower than several.
+    to four (five at once), so that a GPU runs their convolutions side by side; a batched convolution is slower than several.
 
     With `drops_axis_of_one` a single chain is run without its axis: a batched product of one is slower than a product. For
     elementwise work it is better left in place, where the compiler fuses more.
@@ -56,7 +56,9 @@ def _unrolled(function: Callable[..., Any], arguments: Any, number: int) -> Any:
 
 
 def group_size(number: int) -> int:
-    """How many of the chains are written out: the largest number up to four that divides them."""
+    """How many of the chains are written out: all of up to five; of more, the largest number up to four that divides them."""
+    if number <= _LARGEST_WHOLE:
+        return number
     return max(size for size in range(1, _LARGEST_GROUP + 1) if number % size == 0)
 
 

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from isotherm.contour import Partition
 from isotherm.experiments.flattening import log_psi
+from isotherm.experiments.plots import TRUTH, color_bar, color_of, legend_below, mosaic, styled
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
 from isotherm.potentials import from_energy
@@ -92,7 +93,7 @@ def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
         )
         share = np.mean(np.sum(np.asarray(found.draws)[:, 0] ** 2, axis=-1) < 1.5**2, axis=1)
         rows.append(Row.of_runs(name, "visits near the minimum", share))
-    return Outcome(rows, {"surfaces": _draw(grid, surfaces)})
+    return Outcome(rows, {"surfaces": _draw(grid, surfaces, config.temperature)})
 
 
 def _partition(energies: np.ndarray, config: Config) -> Partition:
@@ -119,13 +120,25 @@ def _deepest(surface: np.ndarray) -> float:
     return float(max(steps.max(initial=0.0), 0.0))
 
 
-def _draw(grid: np.ndarray, surfaces: dict[str, np.ndarray]) -> Any:
-    figure = Figure(figsize=(13.5, 4.4), layout="constrained")
-    for number, (name, surface) in enumerate(surfaces.items()):
-        axis: Any = figure.add_subplot(1, 3, number + 1, projection="3d")
-        axis.plot_surface(
-            grid[::4, ::4, 0], grid[::4, ::4, 1], (surface - surface.min())[::4, ::4], cmap="viridis", linewidth=0
-        )
-        axis.set_zlim(0.0, np.ptp(surfaces["U"]))
-        axis.set_title({"U": "U", "weighted": "-log of the weighted density"}.get(name, name))
+@styled
+def _draw(grid: np.ndarray, surfaces: dict[str, np.ndarray], temperature: float) -> Figure:
+    """The surfaces from above on one scale, and their heights along the diagonal."""
+    names = {"U": "U", "weighted": "AWSGLD: U / tau + zeta log Psi"}
+    colors = dict(zip(surfaces, (TRUTH, color_of("SGLD"), color_of("AWSGLD")), strict=True))
+    figure, axes = mosaic([list(surfaces), ["line"] * 3], 6.0)
+    side = grid[:, 0, 0]
+    heights = {name: surface - surface.min() for name, surface in surfaces.items()}
+    highest = max(height.max() for height in heights.values())
+    drawn: Any = None
+    for name, height in heights.items():
+        title = names.get(name, f"SGLD: U / tau, tau = {temperature:g}")
+        extent = (side[0], side[-1]) * 2
+        drawn = axes[name].imshow(height.T, origin="lower", extent=extent, cmap="viridis", vmin=0, vmax=highest)
+        axes[name].grid(visible=False)
+        axes[name].set(title=title, xlabel="x")
+        axes["line"].plot(side, np.diagonal(height), color=colors[name], label=title)
+    axes["U"].set_ylabel("y")
+    color_bar(figure, drawn, [axes[name] for name in surfaces], "height above the minimum")
+    axes["line"].set(xlabel="x = y", ylabel="height above the minimum", title="along the diagonal", xlim=side[[0, -1]])
+    legend_below(figure, axes["line"])
     return figure

@@ -1,9 +1,9 @@
 """What the two experiments with handwritten digits share: data, networks, and runs that are judged as they go."""
 
 import dataclasses
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
 
-import jax.numpy as jnp
 import numpy as np
 
 import isotherm as iso
@@ -12,9 +12,10 @@ from isotherm.experiments import small_sets
 from isotherm.experiments.result import Row
 from isotherm.models import CNN
 from isotherm.predictive import Prediction, accuracy, predict
-from isotherm.predictive.landscape import Landscape, project
 from isotherm.predictive.prior import prior_energies
 from isotherm.runs.run import Run
+
+LOSS_RANGE = "loss range, last half"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +36,7 @@ class DigitsConfig:
         num_tuning: gradient steps of a grid point.
     """
 
-    num_runs: int = 1
+    num_runs: int = 5
     data_dir: str | None = "data"
     num_epochs: int = 500
     batch_size: int = 2_500
@@ -50,8 +51,9 @@ class DigitsConfig:
 
 # Sizes and settings of the quick versions of both experiments.
 QUICK_SETTINGS: dict[str, Any] = {
+    "num_runs": 2,
     "data_dir": None,
-    "num_epochs": 30,
+    "num_epochs": 20,
     "batch_size": 200,
     "filters": (8, 16),
     "step_size": 1e-4,
@@ -80,10 +82,10 @@ class Judged(NamedTuple):
         losses: the likelihood's energy, of every chain at every epoch, (P, E).
         accuracies: on test images, of every chain at the epochs `judged_at`, (P, J).
         judged_at: epochs.
-        test: the average's prediction of the test images.
+        test: the average's prediction of the test images, over draws of the second half with the run's weights.
         unknown: and of the other classes.
-        kept: draws of the second half, leaves (P, S, ...).
-        run: the run.
+        kept: draws at the epochs `judged_at`, leaves (P, J, ...).
+        stats: of the run.
     """
 
     losses: np.ndarray
@@ -92,7 +94,7 @@ class Judged(NamedTuple):
     test: Prediction
     unknown: Prediction
     kept: Any
-    run: Run
+    stats: dict[str, Any]
 
 
 def load_digits(config: DigitsConfig, num_classes: int) -> Digits:
@@ -126,9 +128,9 @@ def potential_of(config: DigitsConfig, digits: Digits, num_classes: int) -> Any:
 
 
 def sample_and_judge(
-    config: DigitsConfig, potential: Any, sampler: Any, digits: Digits, seed: int, num_chains: int
-) -> Judged:
-    """One method: a draw an epoch, of which some are judged and kept."""
+    config: DigitsConfig, potential: Any, sampler: Any, digits: Digits, seed: int, num_chains: int, num_runs: int = 1
+) -> list[Judged | None]:
+    """All runs of a method in one program, a draw an epoch; None for a run in which a chain diverged."""
     steps_per_epoch = -(-potential.num_data // potential.batch_size)
     found = iso.sample(
         potential,
@@ -136,53 +138,75 @@ def sample_and_judge(
         num_steps=config.num_epochs * steps_per_epoch,
         thinning=steps_per_epoch,
         num_chains=num_chains,
+        num_runs=num_runs,
         init=potential.init,
         seed=seed,
         progress=False,
     )
+    return [
+        None if np.any(np.asarray(one.stats["diverged_at"]) >= 0) else _judge(config, potential, one, digits)
+        for one in found.split_runs()
+    ]
+
+
+def _judge(config: DigitsConfig, potential: Any, found: Run, digits: Digits) -> Judged:
     losses = np.asarray(found.energies) - prior_energies(potential, found)
     epochs = np.unique(np.linspace(found.num_draws // 2, found.num_draws - 1, config.num_kept).astype(int))
     sparse = np.unique(np.linspace(0, found.num_draws - 1, 2 * config.num_kept).astype(int))
     late, seen = found.select(epochs), found.select(sparse)
     alone = predict(_equal(seen), potential, digits.test[0], labels=digits.test[1], batch_size=2_000)
     assert alone.draw_accuracy is not None
-    accuracies = alone.draw_accuracy.reshape(num_chains, -1)
+    accuracies = alone.draw_accuracy.reshape(len(losses), -1)
     test = predict(late, potential, digits.test[0], labels=digits.test[1], batch_size=2_000)
     unknown = predict(late, potential, digits.unknown, batch_size=2_000)
-    kept = dict(seen.draws)
-    return Judged(losses, accuracies, sparse, test, unknown, kept, found)
+    return Judged(losses, accuracies, sparse, test, unknown, dict(seen.draws), found.stats)
 
 
-def landscape_of(config: DigitsConfig, potential: Any, judged: Judged, num_examples: int = 1_000) -> Landscape:
-    """The plane of the paths of a method's chains, with mean losses of the first training images on a grid."""
-    images, labels = (jnp.asarray(part[:num_examples]) for part in potential.data)
-
-    def loss(weights):
-        outputs = potential.outputs(weights, images, is_training=True)
-        return jnp.mean(potential.loss(outputs, labels))
-
-    paths = [
-        {name: leaf[chain] for name, leaf in judged.kept.items()}
-        for chain in range(len(next(iter(judged.kept.values()))))
+def finished_runs(found: dict[str, list[Judged | None]]) -> tuple[dict[str, list[Judged]], list[Row]]:
+    """Of every method the runs in which no method diverged, so that runs stay paired, and how many diverged."""
+    rows = [
+        Row(name, "diverged runs", None, float(sum(judged is None for judged in runs)), None, len(runs))
+        for name, runs in found.items()
     ]
-    return project(paths, loss, grid=config.grid, num_tuning=config.num_tuning, tuning_step=0.01)
+    together = [number for number, runs in enumerate(zip(*found.values(), strict=True)) if None not in runs]
+    if not together:
+        raise RuntimeError("some method diverged in every run: " + ", ".join(f"{r.method} {r.ours:g}" for r in rows))
+    kept = {name: [runs[number] for number in together] for name, runs in found.items()}
+    return cast("dict[str, list[Judged]]", kept), rows
 
 
 def loss_rows(name: str, found: list[Judged], digits: Digits) -> list[Row]:
-    """Ranges and levels of losses over the last half, and the accuracy of the average."""
+    """Ranges and levels of losses over the last half, the accuracy of the average, and what the contour did.
+
+    "effective networks" is one over the sum of the squared weights of the average: 1 where a single network has all of the weight.
+    """
     halves = [judged.losses[:, judged.losses.shape[1] // 2 :] for judged in found]
-    return [
-        Row.of_runs(name, "loss range, last half", [loss_range(judged.losses) for judged in found]),
-        Row.of_runs(name, "lowest loss", [float(np.nanmin(half)) for half in halves]),
-        Row.of_runs(name, "median loss", [float(np.nanmedian(half)) for half in halves]),
+    rows = [
+        Row.of_runs(name, LOSS_RANGE, [loss_range(judged.losses) for judged in found]),
+        Row.of_runs(name, "lowest loss", [float(np.min(half)) for half in halves]),
+        Row.of_runs(name, "median loss", [float(np.median(half)) for half in halves]),
         Row.of_runs(name, "accuracy", [accuracy(judged.test.probabilities, digits.test[1]) for judged in found]),
+        Row.of_runs(name, "effective networks", [float(1 / np.sum(judged.test.draw_weights**2)) for judged in found]),
     ]
+    for stat, metric, over in (
+        ("lowest_multiplier", "multiplier, lowest", np.min),
+        ("highest_multiplier", "multiplier, highest", np.max),
+    ):
+        if stat in found[0].stats:
+            rows.append(Row.of_runs(name, metric, [float(over(judged.stats[stat])) for judged in found]))
+    return rows
+
+
+def ratio_of_ranges(rows: Sequence[Row], one: str, other: str) -> Row:
+    """How many times the range of losses of one method is that of another, run by run."""
+    values = {row.method: np.array(row.values) for row in rows if row.metric == LOSS_RANGE}
+    return Row.of_runs(one, f"loss range over {other}'s", values[one] / values[other])
 
 
 def loss_range(losses: np.ndarray) -> float:
     """The range of losses over the last half, between their 5 and 95 % points, the mean over chains."""
     last = losses[:, losses.shape[1] // 2 :]
-    low, high = np.nanquantile(last, [0.05, 0.95], axis=1)
+    low, high = np.quantile(last, [0.05, 0.95], axis=1)
     return float(np.mean(high - low))
 
 

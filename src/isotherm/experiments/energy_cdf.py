@@ -6,10 +6,11 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from matplotlib.figure import Figure
 
 from isotherm.contour import Partition
 from isotherm.experiments.flattening import bin_masses, energies_on_grid
-from isotherm.experiments.plots import panels
+from isotherm.experiments.plots import TRUTH, color_of, legend_below, page, styled
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
 from isotherm.foundation.gains import PolynomialGain
@@ -56,9 +57,8 @@ QUICK = Config(num_steps=1_000_000, num_runs=3)
 def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
     """The standard normal, and the mixture with two powers."""
     rows: list[Row] = []
-    figure, (axes,) = panels(1, 3, (4.2, 3.4))
+    shown = []
     normal = mixture("normal", (1.0,), (0.0,), (1.0,))
-    free = iter(axes)
     for kind, target, zetas in (("normal", normal, (1.0,)), ("mixture", awsgld_mixture(), (1.0, 2.0))):
         log(kind)
         lowest = float(energies_on_grid(target).min())
@@ -67,10 +67,9 @@ def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
         found = _sweep(target, samplers | {"plain": sgld(step_size=config.step_size)}, config, seed)
         truth = np.cumsum(bin_masses(target, partition))
         for zeta in zetas:
-            shown = f"{kind}, zeta = {zeta:g}", found[zeta], found["plain"], truth, partition, zeta
-            rows += _rows(*shown)
-            _draw(next(free), *shown)
-    return Outcome(rows, {"energy-cdf": figure})
+            shown.append((f"{kind}, zeta = {zeta:g}", found[zeta], found["plain"], truth, partition, zeta))
+            rows += _rows(*shown[-1])
+    return Outcome(rows, {"energy-cdf": _picture(shown)})
 
 
 def _sampler(config: Config, partition: Partition, zeta: float) -> Sampler:
@@ -121,15 +120,25 @@ def _rows(name: str, weighted: Run, plain: Run, truth: np.ndarray, partition: Pa
     ]
 
 
+@styled
+def _picture(shown: list[Any]) -> Figure:
+    figure, (axes,) = page(1, len(shown), 3.1, sharey=True)
+    for axis, one in zip(axes, shown, strict=True):
+        _draw(axis, *one)
+    axes[0].set_ylabel("distribution function")
+    legend_below(figure, axes[0])
+    return figure
+
+
 def _draw(
     axis: Any, name: str, weighted: Run, plain: Run, truth: np.ndarray, partition: Partition, zeta: float
 ) -> None:
     edges = np.append(partition.edges, partition.edges[-1] + partition.width)
     theta = np.asarray(weighted.stats["theta"])[:, 0] ** zeta
-    axis.plot(edges, truth, color="black", label="energy CDF")
-    axis.plot(edges, theta.mean(axis=0), color="tab:purple", linestyle="--", label="theta^zeta")
-    axis.fill_between(edges, theta.min(axis=0), theta.max(axis=0), color="tab:purple", alpha=0.2)
-    axis.plot(edges, _empirical(weighted, partition), color="tab:green", label="energies of AWSGLD")
-    axis.plot(edges, _empirical(plain, partition), color="tab:red", linestyle=":", label="energies of SGLD")
-    axis.set(title=name, xlabel="energy", xlim=(edges[0], edges[0] + 5), ylim=(0, 1.02))
-    axis.legend(fontsize=7, loc="lower right")
+    axis.plot(edges, truth, color=TRUTH, linewidth=3.5, alpha=0.35, label="truth")
+    axis.fill_between(edges, theta.min(axis=0), theta.max(axis=0), color=color_of("AWSGLD"), alpha=0.2)
+    axis.plot(edges, theta.mean(axis=0), color=color_of("AWSGLD"), linestyle="--", label="theta^zeta of AWSGLD")
+    axis.plot(edges, _empirical(weighted, partition), color=color_of("AWSGLD"), label="energies that AWSGLD visits")
+    visited = _empirical(plain, partition)
+    axis.plot(edges, visited, color=color_of("SGLD"), linestyle=":", label="energies that SGLD visits")
+    axis.set(title=name, xlabel="energy", xlim=(edges[0], edges[0] + 4), ylim=(0, 1.02))

@@ -5,10 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
+import matplotlib
 import numpy as np
 from matplotlib.ticker import NullFormatter
 
-from isotherm.experiments.plots import panels
+from isotherm.experiments.plots import color_bar, color_of, mosaic, styled
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
 from isotherm.runs import Run
@@ -158,40 +159,54 @@ def _sensitivity(config: Config, seed: int, log: Callable[[str], None]) -> np.nd
     return np.moveaxis(np.array(found), 0, 1)
 
 
+@styled
 def _draw(runs: dict[str, Run], study: np.ndarray, target: Target, config: Config) -> Any:
-    """The thesis' panels: traces, densities, paths of the variance, and its contours over n / N and eta."""
-    figure, ((trace, density, paths, contour),) = panels(1, 4, (3.8, 3.2))
-    shown = [f"VR m = {config.refresh_every}", f"plain F = {config.plain_factor:g}", "SGLD"]
-    for name in shown:
-        found = runs[name]
-        draws = np.asarray(found.draws)[0, 0, :, 0]
-        trace.plot(found.iterations, draws, linewidth=0.6, label=name)
-        density.hist(
-            np.asarray(found.draws).reshape(-1),
-            np.linspace(*target.span, 200),
-            density=True,
-            histtype="step",
-            label=name,
+    """Traces, widths of the modes, paths of the variance, and the variance against n / N and eta."""
+    vr, plain = f"VR m = {config.refresh_every}", f"plain F = {config.plain_factor:g}"
+    names = [vr, plain, "SGLD"]
+    rows = [[name, "width"] for name in names] + [["paths", "study"]] * 3
+    figure, axes = mosaic(rows, 5.8)
+    for name in names:
+        axes[name].plot(
+            runs[name].iterations, np.asarray(runs[name].draws)[0, 0, :, 0], linewidth=0.7, color=color_of(name)
         )
-    trace.set(title="trace, first run", xlabel="iteration", ylabel="beta")
-    density.set(title="density, all runs", xlabel="beta", yscale="log")
-    trace.legend(fontsize=7)
-    density.legend(fontsize=7)
-    for name, found in runs.items():
-        if "variance_of_difference" in found.observed:
-            seen = np.asarray(found.observed["variance_of_difference"])[0].reshape(len(found.iterations))
-            paths.semilogy(found.iterations, seen / 2, label=name, linewidth=1)
-    paths.set(title="variance of an energy", xlabel="iteration")
-    paths.legend(fontsize=7)
+        axes[name].set(ylim=(-9.0, 33.0), yticks=target.modes[:, 0])
+        axes[name].set_ylabel(name.replace(" ", "\n", 1), rotation=0, ha="right", va="center")
+        if name != names[-1]:
+            axes[name].tick_params(labelbottom=False)
+    axes[vr].set_title("trace of beta, first run")
+    axes["SGLD"].set_xlabel("iteration")
+    for name in (vr, plain):
+        _draw_width(axes["width"], runs[name], target, name)
+    axes["width"].set(title="draws around their mode, all runs", xlabel="beta - mode", ylabel="density")
+    axes["width"].legend(loc="upper right")
+    _draw_variances(axes["paths"], runs)
     ratios = np.array(config.batch_sizes) / config.num_data
-    drawn = contour.contourf(ratios, config.step_sizes, np.log10(study.mean(axis=2)), 12, cmap="viridis")
-    contour.xaxis.set_minor_formatter(NullFormatter())
-    contour.set(
-        xscale="log",
-        yscale="log",
-        xlabel="n / N",
-        ylabel="step size",
-        title=f"log10 variance, m = {config.refresh_every}",
-    )
-    figure.colorbar(drawn, ax=contour)
+    drawn = axes["study"].contourf(ratios, config.step_sizes, np.log10(study.mean(axis=2)), 8, cmap="viridis")
+    axes["study"].set(xscale="log", yscale="log", xlabel="batch / data, n / N", ylabel="step size")
+    axes["study"].set_title(f"variance with control variates, m = {config.refresh_every}")
+    axes["study"].xaxis.set_minor_formatter(NullFormatter())
+    color_bar(figure, drawn, axes["study"], "log10 of the variance")
     return figure
+
+
+def _draw_width(axis: Any, run: Run, target: Target, name: str) -> None:
+    """The density of draws of the second half around the mode that is nearest."""
+    draws = np.asarray(run.draws)[:, 0, :, 0]
+    gaps = draws[:, draws.shape[1] // 2 :].reshape(-1, 1) - target.modes.T
+    nearest = gaps[np.arange(len(gaps)), np.argmin(np.abs(gaps), axis=1)]
+    cells = np.linspace(-1.5, 1.5, 61)
+    axis.hist(nearest, cells, density=True, histtype="stepfilled", color=color_of(name), alpha=0.6, label=name)
+
+
+def _draw_variances(axis: Any, runs: dict[str, Run]) -> None:
+    tracked = {name: run for name, run in runs.items() if "variance_of_difference" in run.observed}
+    reduced = [name for name in tracked if name.startswith("VR")]
+    colors = [matplotlib.colormaps["Purples"](shade) for shade in np.linspace(0.4, 1.0, len(reduced))]
+    for name, color in zip((*reduced, "plain F = 1"), (*colors, color_of("plain F")), strict=True):
+        seen = np.asarray(tracked[name].observed["variance_of_difference"])[0].reshape(-1)
+        label = "plain" if name.startswith("plain") else name
+        axis.semilogy(tracked[name].iterations, seen / 2, linewidth=1.0, color=color, label=label)
+    # The curves leave the middle free.
+    axis.legend(loc=(0.1, 0.58), ncols=2)
+    axis.set(title="variance of a swap energy, first run", xlabel="iteration", ylabel="variance")

@@ -7,6 +7,7 @@ tenth of the steps, weights theta^zeta + 0.001.
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -26,12 +27,13 @@ from isotherm.bandits import (
     psgld_agent,
 )
 from isotherm.experiments import small_sets
-from isotherm.experiments.plots import panels
+from isotherm.experiments.plots import color_of, legend_below, page, styled
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row, differences
 
 TITLE = "Mushrooms: cumulative regret"
 _EARLY = 0.1
+_OWN = "pICSGLD x P4"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,9 +82,8 @@ def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
         played = play(environment, agent, settings, num_runs=config.num_runs, seed=seed, log=log)
         plays[name] = played
         rows += _rows(name, played)
-    own = "pICSGLD x P4"
     for metric in ("regret", "regret of the first tenth", "regret of the second half"):
-        rows += differences(rows, metric, [(own, name) for name in plays if name != own])
+        rows += differences(rows, metric, [(_OWN, name) for name in plays if name != _OWN])
     return Outcome(rows, {"regret": _picture(plays)})
 
 
@@ -124,19 +125,36 @@ def _rows(name: str, played: Play) -> list[Row]:
     ]
 
 
+@styled
 def _picture(plays: dict[str, Play]) -> Figure:
-    figure, axes = panels(1, 3, (4.6, 3.8))
+    figure, ((regrets, gaps), (energies, multipliers)) = page(2, 2, 2.9)
     for name, played in plays.items():
+        style: dict[str, Any] = {"color": color_of(name), "linestyle": "--" if "single" in name else "-"}
         steps = np.arange(1, played.regret.shape[1] + 1)
-        mean = played.regret.mean(axis=0)
-        error = played.regret.std(axis=0, ddof=1) / np.sqrt(len(played.regret)) if len(played.regret) > 1 else 0 * mean
-        style = "--" if "single" in name else "-"
-        (line,) = axes[0, 0].plot(steps, mean, style, label=name)
-        axes[0, 0].fill_between(steps, mean - error, mean + error, color=line.get_color(), alpha=0.2)
-        axes[0, 1].plot(steps, played.energies.mean(axis=0), style, color=line.get_color())
-        axes[0, 2].plot(steps, played.multipliers.mean(axis=0), style, color=line.get_color())
-    axes[0, 0].set(xlabel="step", ylabel="cumulative regret", title="regret")
-    axes[0, 1].set(xlabel="step", ylabel="energy", yscale="log", title="energy of the networks")
-    axes[0, 2].set(xlabel="step", ylabel="mean multiplier", title="gradient multiplier")
-    axes[0, 0].legend(fontsize=7)
+        _draw_mean(regrets, steps, played.regret, name, style)
+        energies.plot(steps, _smooth(played.energies.mean(axis=0)), **style)
+        if _OWN in plays and name != _OWN and "SGLD" in name:
+            _draw_mean(gaps, steps, played.regret - plays[_OWN].regret, name, style)
+        if not np.all(played.multipliers == 1.0):
+            multipliers.plot(steps, _smooth(played.multipliers.mean(axis=0)), **style)
+    gaps.axhline(0.0, color=color_of(_OWN))
+    multipliers.axhline(1.0, color="black", linewidth=0.8)
+    regrets.set(xlabel="step", ylabel="cumulative regret", title="regret, mean and standard error")
+    gaps.set(xlabel="step", ylabel="regret beyond pICSGLD's", title="paired difference from pICSGLD")
+    energies.set(xlabel="step", ylabel="energy", yscale="log", title="energy of the networks, smoothed")
+    multipliers.set(xlabel="step", ylabel="multiplier", title="multiplier of the contours, smoothed")
+    legend_below(figure, regrets)
     return figure
+
+
+def _draw_mean(axis: Any, steps: np.ndarray, values: np.ndarray, name: str, style: dict[str, Any]) -> None:
+    mean = values.mean(axis=0)
+    error = values.std(axis=0, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0 * mean
+    axis.plot(steps, mean, label=name, **style)
+    axis.fill_between(steps, mean - error, mean + error, color=style["color"], alpha=0.2, linewidth=0)
+
+
+def _smooth(values: np.ndarray) -> np.ndarray:
+    """Means over a fiftieth of the steps, over fewer at the ends."""
+    window = np.ones(max(len(values) // 50, 1))
+    return np.convolve(values, window, "same") / np.convolve(np.ones(len(values)), window, "same")
