@@ -147,6 +147,7 @@ def _draw(studies: dict[str, tuple[Target, dict[str, Run]]]) -> Any:
         errors = np.mean([_errors(one, target, 40) for one in np.asarray(found.draws)[:, 0, :, 0]], axis=0)
         convergence.loglog(np.linspace(0, found.num_steps, 41)[1:], errors, color=color_of(label))
     convergence.yaxis.set_minor_formatter(NullFormatter())
+    convergence.set_yticks([0.03, 0.1, 0.3], ["0.03", "0.1", "0.3"])
     convergence.set(title="convergence on U1", xlabel="iteration", ylabel="total variation over cells")
     legend_below(figure, first, second, third)
     return figure
