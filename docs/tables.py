@@ -79,7 +79,9 @@ def mushroom_table() -> str:
 
 def experiments_page() -> str:
     """For every experiment the question, the answer, the pictures and the numbers that carry it; all others folded."""
-    questions = tomllib.loads((ROOT / "docs" / "questions.toml").read_text())
+    questions, captions = (
+        tomllib.loads((ROOT / "docs" / f"{part}.toml").read_text()) for part in ("questions", "captions")
+    )
     text = "# Experiments\n\nOf every experiment the question, our answer, the pictures, and the few numbers that carry it; all "
     text += "numbers of the records in `results/` are below each. `isotherm reproduce NAME` makes a record; "
     text += "`python -m docs.tables` writes this page. What the thesis claims: [claims.md](claims.md).\n"
@@ -89,7 +91,9 @@ def experiments_page() -> str:
         text += f"\n## {name}\n\n**{asked['question']}**\n\n{asked['answer']}\n\n"
         text += f"**Under revision** (rows marked †): {UNDER_REVISION[name][1]}.\n\n" if name in UNDER_REVISION else ""
         pictures = sorted(path.name for path in (ROOT / "results" / name).glob("*.png"))
-        text += "".join(f"![{picture}](../results/{name}/{picture})\n\n" for picture in pictures)
+        for picture in pictures:
+            caption = captions.get(name, {}).get(picture.removesuffix(".png"))
+            text += f"![{picture}](../results/{name}/{picture})\n\n" + (f"*{caption}*\n\n" if caption else "")
         text += f"{_rows_table(shown, name)}\n"
         text += f"{REMARKS[name]}\n\n" if name in REMARKS else ""
         text += f"Scale: {record['scale']}, {record['seconds']:.0f} s, seed {record['seed']}.\n\n"

@@ -86,7 +86,10 @@ def run_demo(
     console.print(_table(rows, config))
     out.mkdir(parents=True, exist_ok=True)
     picture = out / "landscape.png"
-    draw_landscape(target, runs, rows).savefig(picture, dpi=110)
+    # Imported late: Matplotlib is slow to load, and people wait for the first line.
+    from isotherm.experiments.plots import draw_maps
+
+    draw_maps(runs, target).savefig(picture, dpi=110)
     _write_report(out / "report.html", rows, config, seconds)
     write_result(out / "result.json", "demo", "full", rows, dataclasses.asdict(config), seed, seconds)
     console.print(
@@ -136,18 +139,6 @@ def _cells(rows: list[Row]) -> dict[str, list[str]]:
         text = f"{row.ours / 1e6:.2f} M" if row.metric == "steps/s" else row.text
         cells.setdefault(row.method, []).append(text)
     return cells
-
-
-def draw_landscape(target: Target, runs: dict[str, Run], rows: list[Row]) -> Any:
-    """The true density and that of the first run of each method, side by side."""
-    from isotherm.experiments.plots import panels, show_draws, show_truth
-
-    figure, axes = panels(1, 1 + len(runs), (3.1, 3.5))
-    highest = show_truth(axes[0, 0], target)
-    variation = {row.method: row.ours for row in rows if row.metric == "total variation"}
-    for axis, (name, run) in zip(axes[0, 1:], runs.items(), strict=True):
-        show_draws(axis, run, target, highest, f"{name}: TV {variation[name]:.3f}")
-    return figure
 
 
 def _write_report(path: pathlib.Path, rows: list[Row], config: Config, seconds: float) -> None:

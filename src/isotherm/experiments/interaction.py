@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from isotherm.contour import Partition
-from isotherm.experiments.plots import panels
+from isotherm.experiments.plots import legend_below, page, styled
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
 from isotherm.foundation.gains import PolynomialGain
@@ -111,13 +111,16 @@ def _ratio(alone: np.ndarray, together: np.ndarray) -> tuple[float, float]:
     return float(norm(alone) / norm(together)), float(np.std(draws)) if len(draws) > 1 else 0.0
 
 
+@styled
 def _draw(ratios: dict[float, list[tuple[int, float, float]]]) -> Any:
-    figure, ((axis,),) = panels(1, 1, (5.0, 3.8))
+    figure, ((axis,),) = page(1, 1, 3.4)
     for number, (power, found) in enumerate(ratios.items()):
         chains, values, errors = (np.array(column) for column in zip(*found, strict=True))
-        axis.errorbar(chains, values, 2 * errors, fmt="o", color=f"C{number}", label=f"alpha = {power:g}")
+        color = ("#7d2e00", "#d55e00", "#f4b183")[number % 3]
+        axis.errorbar(chains, values, 2 * errors, fmt="o", color=color, label=f"gain k^-{power:g}")
         line = np.linspace(1, chains.max(), 50)
-        axis.plot(line, line ** (1 - power), color=f"C{number}", linewidth=1)
-    axis.set(title="lines: the thesis' P^(1 - alpha)", xlabel="P", ylabel="variance of one long chain / of P chains")
-    axis.legend()
+        axis.plot(line, line ** (1 - power), color=color, linewidth=1)
+    axis.set(title="dots: simulated, lines: P^(1 - alpha)", xlabel="interacting chains P", ylim=0)
+    axis.set_ylabel("variance of one long chain / of P chains")
+    legend_below(figure, axis)
     return figure

@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from isotherm.contour import Contour, Partition
-from isotherm.experiments.flattening import bin_masses, energies_on_grid, log_psi, multiplier_on_bins
-from isotherm.experiments.plots import panels
+from isotherm.contour import Partition
+from isotherm.experiments.flattening import bin_masses, energies_on_grid, log_psi
+from isotherm.experiments.plots import TRUTH, color_bar, color_of, legend_below, mosaic, page, styled
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row, differences
 from isotherm.experiments.scoring import coupling_rows
@@ -159,31 +159,36 @@ def _barriers(target: Target, truth: np.ndarray, config: Config) -> list[Row]:
     return rows
 
 
+@styled
 def _draw_statistics(target: Target, truth: np.ndarray, runs: dict[str, Run], config: Config) -> Any:
-    """The thesis' three panels: trial energies, theta with histograms, and errors against iterations."""
-    figure, ((trial, bars, errors),) = panels(1, 3, (4.4, 3.4))
+    """Trial energies, errors against iterations, and theta with histograms of energies."""
+    figure, axes = mosaic([["trial", "errors"], ["bars", "bars"]], 6.0)
     points, energies = np.asarray(target.truth.points)[:, 0], energies_on_grid(target)
     shown = (points > -9) & (points < 7)
-    trial.plot(points[shown], energies[shown], color="black", label="original")
-    for zeta in (0.5, 0.75, 1.0):
+    axes["trial"].plot(points[shown], energies[shown], color=TRUTH, label="zeta = 0")
+    for zeta, color in ((0.5, "#e8c1d6"), (0.75, color_of("CSGLD")), (1.0, "#7d3b60")):
         flat = energies + zeta * log_psi(energies, truth, config.partition)
-        trial.plot(points[shown], (flat - flat[shown].min())[shown], label=f"trial, zeta = {zeta:g}")
-    trial.set(title="original and trial energies", xlabel="x", ylabel="energy", ylim=(-0.5, 16))
-    trial.legend(fontsize=7)
+        axes["trial"].plot(points[shown], (flat - flat[shown].min())[shown], color=color, label=f"zeta = {zeta:g}")
+    axes["trial"].set(title="energy that the sampler sees", xlabel="x", ylabel="energy", ylim=(-0.5, 20))
+    axes["trial"].legend(ncols=2, loc="upper center")
     first = np.arange(12)
     theta = np.asarray(runs["CSGLD"].stats["theta"])[:, 0, :12]
-    bars.bar(first - 0.2, truth[:12], 0.4, color="0.7", label="true theta")
-    bars.bar(first + 0.2, theta.mean(axis=0), 0.4, yerr=theta.std(axis=0), label="learned")
+    axes["bars"].bar(first - 0.2, truth[:12], 0.4, color="#bbbbbb", label="true masses of the bins")
+    axes["bars"].bar(
+        first + 0.2, theta.mean(axis=0), 0.4, yerr=theta.std(axis=0), color="#e8c1d6", label="theta of CSGLD"
+    )
     for name in ("SGLD", "CSGLD"):
         bins = np.asarray(config.partition.index(jnp.asarray(runs[name].energies))).reshape(-1)
-        bars.plot(first, np.bincount(bins, minlength=50)[:12] / len(bins), ".-", label=f"histogram of {name}")
-    bars.set(title=f"theta and energy histograms, zeta = {config.zeta:g}", xlabel="bin", yscale="log", ylim=(1e-7, 2))
-    bars.legend(fontsize=7)
-    for name in ("SGLD", "KSGLD", "CSGLD"):
+        share = np.bincount(bins, minlength=12)[:12] / len(bins)
+        axes["bars"].plot(first, share, "o-", color=color_of(name), label=f"visits of {name}")
+    axes["bars"].set(title=f"bins of the energy, zeta = {config.zeta:g}", xlabel="bin", ylabel="share", yscale="log")
+    axes["bars"].set(ylim=(1e-6, 2), xticks=first)
+    for name, color in (("SGLD", color_of("SGLD")), ("KSGLD", "#009e73"), ("CSGLD", color_of("CSGLD"))):
         iterations, values = _error_path(runs[name])
-        errors.loglog(iterations, values, label=name)
-    errors.set(title="error of the mean, average of runs", xlabel="iteration")
-    errors.legend()
+        axes["errors"].loglog(iterations, values, color=color, label=name)
+    axes["errors"].set(title="error of the mean of x, average of runs", xlabel="iteration", ylabel="absolute error")
+    axes["errors"].legend(loc="lower left")
+    legend_below(figure, axes["bars"])
     return figure
 
 
@@ -197,35 +202,32 @@ def _error_path(run: Run, num_times: int = 40) -> tuple[np.ndarray, np.ndarray]:
     return run.iterations[ends] - run.iterations[0] + 1, np.abs(means[:, ends]).mean(axis=0)
 
 
+@styled
 def _draw_paths(target: Target, runs: dict[str, Run], early: Run, middle: Run, config: Config) -> Any:
-    """Paths in the landscape. Red: moves from bins whose multiplier is negative, which bounce back up."""
-    figure, (axes,) = panels(1, 4, (3.6, 3.4))
+    """Traces of x, colored by the energy, with the two modes as lines."""
+    figure, axes = page(4, 1, 1.45)
     late = slice(-config.num_path_steps // config.thinning, None)
+    drawn: Any = None
     for axis, title, found, span in (
-        (axes[0], "SGLD", runs["SGLD"], late),
-        (axes[1], "CSGLD, early", early, slice(None)),
-        (axes[2], "CSGLD, middle", middle, slice(None)),
-        (axes[3], "CSGLD, late", runs["CSGLD"], late),
+        (axes[0, 0], "SGLD, end of the run", runs["SGLD"], late),
+        (axes[1, 0], "CSGLD, start of the run", early, slice(None)),
+        (axes[2, 0], "CSGLD, ten times as long", middle, slice(None)),
+        (axes[3, 0], "CSGLD, end of the run", runs["CSGLD"], late),
     ):
-        points, energies = np.asarray(target.truth.points)[:, 0], energies_on_grid(target)
-        shown = (points > -12) & (points < 10)
-        axis.plot(points[shown], energies[shown], color="0.6", linewidth=1)
         path = np.asarray(found.draws).reshape(-1, found.num_draws)[0, span]
         heights = np.asarray(jax.vmap(target.energy)(jnp.asarray(path)[:, None]))
-        axis.plot(path, heights, color="tab:blue", linewidth=0.4)
-        if "theta" in found.stats:
-            theta = np.asarray(found.stats["theta"]).reshape(-1, config.partition.num_bins)[0]
-            psi = multiplier_on_bins(theta, Contour(config.partition, config.zeta))
-            for number in np.flatnonzero(psi < 0):
-                edge = config.partition.low + config.partition.width * (number - 1)
-                axis.axhspan(edge, edge + config.partition.width, color="tab:red", alpha=0.15)
-            bouncy = psi[np.asarray(config.partition.index(jnp.asarray(heights)))] < 0
-            axis.plot(path[bouncy], heights[bouncy], ".", color="tab:red", markersize=2)
-        axis.set(title=title, xlabel="x", ylim=(0, 16))
-    axes[0].set_ylabel("energy")
+        drawn = axis.scatter(found.iterations[span], path, c=heights, s=3, cmap="plasma", vmin=1, vmax=14)
+        for mode in target.modes[:, 0]:
+            axis.axhline(mode, color="black", linewidth=0.6)
+        axis.set(title=title, ylabel="x", ylim=(-12.5, 10.5), yticks=target.modes[:, 0])
+        axis.margins(x=0.01)
+        axis.ticklabel_format(axis="x", style="plain", useOffset=False)
+    axes[3, 0].set_xlabel("iteration")
+    color_bar(figure, drawn, axes, "energy at x; the barrier is at 13.5")
     return figure
 
 
+@styled
 def _draw_peak(config: Config) -> Any:
     """An asymmetric mixture: where x has the energy of the other mode's bottom, the flattened energy has a peak."""
     target = mixture("asymmetric", (1 / 6, 5 / 6), (-6.0, 4.0), (1.0, 1.0))
@@ -233,12 +235,13 @@ def _draw_peak(config: Config) -> Any:
     truth = bin_masses(target, fine)
     points, energies = np.asarray(target.truth.points)[:, 0], energies_on_grid(target)
     shown = (points > -9) & (points < 7)
-    figure, ((axis,),) = panels(1, 1, (5.0, 3.6))
-    axis.plot(points[shown], energies[shown], color="black", label="original")
+    figure, ((axis,),) = page(1, 1, 3.2)
+    axis.plot(points[shown], energies[shown], color=TRUTH, label="energy")
     trial = energies + config.zeta * log_psi(energies, truth, fine)
-    axis.plot(points[shown], trial[shown] - trial[shown].min(), label=f"trial, zeta = {config.zeta:g}")
+    flat = trial[shown] - trial[shown].min()
+    axis.plot(points[shown], flat, color=color_of("CSGLD"), label=f"flattened, zeta = {config.zeta:g}")
     bottom = float(target.energy(jnp.array([-6.0])))
-    axis.axhline(bottom, color="tab:red", linestyle=":", label="energy of the mode at -6")
+    axis.axhline(bottom, color="#777777", linestyle=":", label="energy of the mode at -6")
     axis.set(title="1/6 N(-6, 1) + 5/6 N(4, 1)", xlabel="x", ylabel="energy", ylim=(-0.5, 16))
-    axis.legend(fontsize=8)
+    legend_below(figure, axis)
     return figure

@@ -5,8 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from matplotlib.ticker import NullFormatter
 
-from isotherm.experiments.plots import panels
+from isotherm.experiments.plots import color_of, legend_below, page, styled
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row, differences
 from isotherm.potentials import Potential, with_noise
@@ -126,9 +127,10 @@ def _errors(draws: np.ndarray, target: Target, num_times: int = 1) -> np.ndarray
     return 0.5 * np.abs(np.array(counts) - truth).sum(axis=1)
 
 
+@styled
 def _draw(studies: dict[str, tuple[Target, dict[str, Run]]]) -> Any:
-    """The thesis' panels: densities of U1, its convergence, densities of U2 and U3. Draws of all runs are pooled."""
-    figure, ((first, convergence, second, third),) = panels(1, 4, (3.6, 3.2))
+    """Densities of U1, its convergence, densities of U2 and U3. Draws of all runs are pooled."""
+    figure, ((first, convergence), (second, third)) = page(2, 2, 2.9)
     for axis, name in ((first, "U1"), (second, "U2"), (third, "U3")):
         target, runs = studies[name]
         points = np.asarray(target.truth.points).reshape(-1)
@@ -137,13 +139,15 @@ def _draw(studies: dict[str, tuple[Target, dict[str, Run]]]) -> Any:
         edges = np.linspace(*target.span, 161)
         for label, found in runs.items():
             density, _ = np.histogram(np.asarray(found.draws).reshape(-1), edges, density=True)
-            axis.plot(0.5 * (edges[1:] + edges[:-1]), density, label=label, linewidth=1.2)
-        axis.set(title=name, xlabel="x", ylabel="density", xlim=(target.modes.min() - 3, target.modes.max() + 3))
-        axis.legend(fontsize=7)
+            axis.plot(0.5 * (edges[1:] + edges[:-1]), density, label=label, color=color_of(label))
+        axis.set(title=f"density of {name}", xlabel="x", ylabel="density")
+        axis.set_xlim(target.modes.min() - 3, target.modes.max() + 3)
     target, runs = studies["U1"]
     for label, found in runs.items():
         errors = np.mean([_errors(one, target, 40) for one in np.asarray(found.draws)[:, 0, :, 0]], axis=0)
-        convergence.loglog(np.linspace(0, found.num_steps, 41)[1:], errors, label=label)
+        convergence.loglog(np.linspace(0, found.num_steps, 41)[1:], errors, color=color_of(label))
+    convergence.yaxis.set_minor_formatter(NullFormatter())
+    convergence.set_yticks([0.03, 0.1, 0.3], ["0.03", "0.1", "0.3"])
     convergence.set(title="convergence on U1", xlabel="iteration", ylabel="total variation over cells")
-    convergence.legend(fontsize=7)
+    legend_below(figure, first, second, third)
     return figure

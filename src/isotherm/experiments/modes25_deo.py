@@ -9,9 +9,10 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+import matplotlib
 import numpy as np
 
-from isotherm.experiments.plots import draw_maps, panels
+from isotherm.experiments.plots import THESIS, color_of, draw_maps, page, styled
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
 from isotherm.experiments.scoring import TUNING_OFFSET, choose_setting, compared, variations_of
@@ -157,38 +158,40 @@ def _late_acceptance(run: Run) -> np.ndarray:
     return (accepted[:, -1] - accepted[:, half]) / (run.iterations[-1] - run.iterations[half])
 
 
+@styled
 def _draw_adaptation(by_window: dict[int, Run], config: Config) -> Any:
     """Round trips against W; step sizes, acceptance, buffer and the index process of the first run of DEO*."""
-    figure, axes = panels(2, 3, (4.2, 3.1))
+    figure, axes = page(3, 2, 2.5)
     trips, steps, acceptance, buffer, vanilla, best = axes.reshape(-1)
     rows = {window: _travel("", found, window)[0] for window, found in by_window.items()}
+    errors = [row.std_error or 0 for row in rows.values()]
     trips.errorbar(
-        list(rows),
-        [row.ours for row in rows.values()],
-        [row.std_error or 0 for row in rows.values()],
-        fmt="o-",
-        label="ours",
+        list(rows), [row.ours for row in rows.values()], errors, fmt="o-", color=color_of("DEO*"), label="ours"
     )
     published = [window for window in by_window if window in _THESIS_TRIPS]
-    trips.plot(published, [_THESIS_TRIPS[window] for window in published], "kx", label="thesis")
-    trips.set(title="round trips / 1000 iterations", xlabel="W")
-    trips.legend()
+    trips.plot(published, [_THESIS_TRIPS[window] for window in published], "D", color=THESIS, label="thesis")
+    trips.set(title="round trips in 1000 iterations", xlabel="window W", ylabel="round trips", ylim=0)
+    trips.legend(loc="lower right")
     found = by_window[config.window]
     ladder = np.asarray(found.observed["ladder"])[0, 0]
-    steps.semilogy(found.iterations, config.step_sizes[0] * ladder, linewidth=1)
-    steps.set(title="step sizes of the rungs", xlabel="iteration")
     accepted = np.asarray(found.observed["num_accepted"])[0, 0]
+    shades = matplotlib.colormaps["plasma"](np.linspace(0.0, 0.9, ladder.shape[1]))
+    for rung, shade in enumerate(shades):
+        steps.semilogy(found.iterations, config.step_sizes[0] * ladder[:, rung], linewidth=0.9, color=shade)
+    steps.set(title="step sizes of the rungs, cold to hot", xlabel="iteration", ylabel="step size")
     blocks = np.linspace(0, len(accepted) - 1, 41).astype(int)
     rates = np.diff(accepted[blocks], axis=0) / np.diff(found.iterations[blocks])[:, None]
-    acceptance.plot(found.iterations[blocks[1:]], rates, linewidth=0.8)
+    for pair, shade in zip(rates.T, shades, strict=False):
+        acceptance.plot(found.iterations[blocks[1:]], pair, linewidth=0.8, color=shade)
     acceptance.axhline(config.target, color="black", linestyle=":")
-    acceptance.set(title="acceptance of the pairs", xlabel="iteration", ylim=(0, 1))
-    buffer.plot(found.iterations, np.asarray(found.observed["buffer"])[0, 0, :, 0])
-    buffer.set(title="buffer C", xlabel="iteration")
-    for axis, window in ((vanilla, min(by_window)), (best, config.window)):
+    acceptance.set(title="acceptance of the pairs; dotted: target", xlabel="iteration", ylabel="rate", ylim=(0, 1))
+    buffer.plot(found.iterations, np.asarray(found.observed["buffer"])[0, 0, :, 0], color=color_of("DEO*"))
+    buffer.set(title="buffer of the deterministic swaps", xlabel="iteration", ylabel="buffer C", ylim=0)
+    for axis, window, name in ((vanilla, min(by_window), "DEO"), (best, config.window, "DEO*")):
         shown = by_window[window]
         late = slice(-150, None)
-        rung = np.asarray(shown.observed["rung"])[0, 0][:, [0, config.num_replicas // 2]]
-        axis.plot(shown.iterations[late], rung[late], linewidth=1)
-        axis.set(title=f"index process, W = {window}", xlabel="iteration", ylabel="rung")
+        rung = np.asarray(shown.observed["rung"])[0, 0]
+        axis.plot(shown.iterations[late], rung[late, config.num_replicas // 2], linewidth=0.9, color="#bbbbbb")
+        axis.plot(shown.iterations[late], rung[late, 0], linewidth=1.2, color=color_of(name))
+        axis.set(title=f"{name}, W = {window}: two replicas", xlabel="iteration", ylabel="rung")
     return figure

@@ -16,7 +16,7 @@ from scipy.spatial import KDTree
 
 from isotherm.contour import Partition
 from isotherm.contour.start import masses_of
-from isotherm.experiments.plots import draw_maps, panels
+from isotherm.experiments.plots import color_of, draw_maps, legend_below, page, styled
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
 from isotherm.experiments.scoring import TUNING_OFFSET, choose_setting, compared, coupling_rows, variations_of
@@ -109,7 +109,7 @@ def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
     rows += compared(variations, "total variation", "ICSGLD", list(runs), list(tuned))
     rows += compared(divergences, "KL divergence", "ICSGLD", list(runs))
     shown = {name: runs[name] for name in config.methods}
-    figures = {"methods": draw_maps(shown, target, between="\n"), "convergence": _draw_courses(courses, seconds)}
+    figures = {"methods": draw_maps(shown, target), "convergence": _draw_courses(shown, courses, target)}
     return Outcome(rows, figures)
 
 
@@ -221,18 +221,22 @@ def _drawn(run: Run, most: int) -> np.ndarray:
     return points + 1e-3 * np.random.default_rng(0).standard_normal(points.shape)
 
 
-def _draw_courses(courses: dict[str, tuple[np.ndarray, np.ndarray]], seconds: dict[str, float]) -> Any:
-    figure, ((steps, clock),) = panels(1, 2, (5.0, 3.6))
-    for name, (shares, values) in courses.items():
-        mean, error = values.mean(axis=0), 2 * values.std(axis=0) / np.sqrt(len(values))
-        for axis, times in ((steps, 100 * shares), (clock, seconds[name] * shares)):
-            axis.plot(times, mean, label=name)
-            axis.fill_between(times, mean - error, mean + error, alpha=0.2)
-    # The estimate scatters around zero once the draws are good: a logarithm would show noise as success.
-    for axis in (steps, clock):
-        axis.axhline(0.0, color="black", linewidth=0.6)
-        axis.set_ylim(-0.15, 1.25)  # SVGD lies above.
-    steps.set(title="divergence from the truth", xlabel="share of the gradients, %", ylabel="KL, estimated")
-    clock.set(title="against time", xlabel="seconds per run", xscale="log")
-    clock.legend(fontsize=7)
+@styled
+def _draw_courses(runs: dict[str, Run], courses: dict[str, tuple[np.ndarray, np.ndarray]], target: Target) -> Any:
+    """Total variation over modes, which a logarithm can show, and the divergence, whose estimate may be negative."""
+    figure, ((masses, divergences),) = page(1, 2, 3.4)
+    for name, found in runs.items():
+        shares, values = courses[name]
+        counts = np.maximum((shares * found.num_draws).astype(int), 1)
+        variations = np.transpose([variations_of(found.select(slice(count)), target) for count in counts])
+        for axis, seen in ((masses, variations), (divergences, values)):
+            mean, error = seen.mean(axis=0), 2 * seen.std(axis=0, ddof=1) / np.sqrt(len(seen))
+            axis.plot(100 * shares, mean, color=color_of(name), label=name)
+            axis.fill_between(100 * shares, mean - error, mean + error, color=color_of(name), alpha=0.2, linewidth=0)
+    divergences.axhline(0.0, color="black", linewidth=0.8)
+    divergences.set(title="KL divergence from the truth, estimated", ylabel="nats", ylim=(-0.15, 1.15))
+    masses.set(title="total variation over the 25 modes", ylabel="total variation", xscale="log", yscale="log")
+    for axis in (masses, divergences):
+        axis.set_xlabel("gradients, % of the run")
+    legend_below(figure, masses)
     return figure

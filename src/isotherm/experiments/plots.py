@@ -11,6 +11,7 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
+from isotherm.experiments.result import Row
 from isotherm.experiments.scoring import variations_of
 from isotherm.predictive.landscape import Landscape
 from isotherm.runs.run import Run
@@ -45,10 +46,17 @@ _COLORS = {
     "ICSG": "#d55e00",
     "CSGLD": "#cc79a7",
     "CSGHMC": "#cc79a7",
-    "DEO": "#7b3fa0",
+    "DEO*": "#7b3fa0",
+    "DEO": "#c39bd3",
     "VR": "#7b3fa0",
-    "reSG": "#332288",
     "plain F": "#e69f00",
+    "reSG": "#332288",
+    "F = 1": "#332288",
+    "F = 2": "#7788dd",
+    "F = 4": "#88ccee",
+    "naive": "#e69f00",
+    "SEO": "#e69f00",
+    "ADJ": "#999999",
     "cycSG": "#e69f00",
     "SVGD": "#8c564b",
     "pSGLD": "#56b4e9",
@@ -147,13 +155,20 @@ def show_landscape(axis: Any, landscape: Landscape, limits: tuple[float, float],
     return drawn
 
 
-def draw_maps(runs: dict[str, Run], target: Target, between: str = ": ") -> Figure:
-    """The truth, and for every method its first run with the total variation over modes; `between` parts the two in titles."""
-    figure, (axes,) = panels(1, 1 + len(runs), (2.6, 2.9))
-    highest = show_truth(axes[0], target)
-    for axis, (name, found) in zip(axes[1:], runs.items(), strict=True):
-        variation = variations_of(found, target)[0]
-        show_draws(axis, found, target, highest, f"{name}{between}TV {variation:.2f}")
+@styled
+def draw_maps(runs: dict[str, Run], target: Target) -> Figure:
+    """The truth, and for every method its first run; titles have the total variation over modes, its mean and error over runs."""
+    number = 1 + len(runs)
+    # Whichever leaves fewer places empty.
+    columns = min((3, 4), key=lambda count: (-number % count, count))
+    figure, axes = page(-(-number // columns), columns, 9.8 / columns)
+    highest = show_truth(axes.flat[0], target)
+    axes.flat[0].set_title("truth\n")
+    for axis, (name, found) in zip(axes.flat[1:], runs.items(), strict=False):
+        score = Row.of_runs(name, "total variation", variations_of(found, target))
+        show_draws(axis, found, target, highest, f"{name}\nTV {score.text}")
+    for axis in axes.flat[number:]:
+        axis.set_visible(False)
     return figure
 
 
@@ -161,5 +176,5 @@ def _show(axis: Any, masses: np.ndarray, target: Target, highest: float) -> None
     low, high = target.span
     axis.imshow(masses.T, origin="lower", extent=(low, high, low, high), cmap="magma", vmin=0.0, vmax=highest)
     axis.grid(visible=False)
-    axis.set_xticks(range(int(low), int(high) + 1))
-    axis.set_yticks(range(int(low), int(high) + 1))
+    ticks = range(2 * int(low / 2), int(high) + 1, 2)
+    axis.set(xticks=ticks, yticks=ticks)

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from matplotlib.ticker import NullFormatter
 
 from isotherm.coupling import CouplingInputs
 from isotherm.exchange import (
@@ -21,7 +22,7 @@ from isotherm.exchange import (
     optimal_window,
 )
 from isotherm.exchange.schemes import Scheme
-from isotherm.experiments.plots import panels
+from isotherm.experiments.plots import color_of, legend_below, page, styled
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
 
@@ -140,42 +141,46 @@ def _row(name: str, num_rungs: int, rejection: float, times: np.ndarray, expecte
     return Row.of_runs(name, f"round trip, P = {num_rungs}, r = {rejection:g}", times, expected)
 
 
+@styled
 def _draw(rows: list[Row], config: Config, seed: int) -> Any:
-    """Times against P, W and r, and the paths of replicas under a reversible and a non-reversible scheme."""
-    figure, (tops, bottoms) = panels(2, 3, (4.2, 3.2))
+    """Left: times against P, W and r, dots simulated, lines expected. Right: paths of two replicas under three schemes."""
+    figure, axes = page(3, 2, 2.5)
+    (by_rungs, by_window, by_rejection), paths = axes[:, 0], axes[:, 1]
     found = {(row.method.split(",")[0], row.method, row.metric): row for row in rows}
     metric = f"round trip, P = {config.num_rungs}, r = {config.rejection:g}"
     for scheme in ("ADJ", "SEO", "DEO", "DEO*"):
         ours = [_first(found, scheme, f"round trip, P = {p}, r = {config.rejection:g}") for p in config.rungs]
-        (line,) = tops[0].loglog(config.rungs, [row.ours for row in ours], "o", label=scheme)
-        if ours[0].thesis is not None:
-            tops[0].loglog(config.rungs, [row.thesis for row in ours], color=line.get_color())
-    tops[0].set(title=f"schemes, r = {config.rejection:g}", xlabel="P", ylabel="iterations per round trip")
-    by_window = [
-        next(row for (_, m, k), row in found.items() if m == f"DEO, W = {w}" and k == metric) for w in config.windows
-    ]
-    tops[1].errorbar(
-        config.windows,
-        [row.ours for row in by_window],
-        [row.std_error or 0.0 for row in by_window],
-        fmt="o",
-        label="simulated",
-    )
-    tops[1].plot(config.windows, [row.thesis for row in by_window], label="expected")
-    tops[1].set(title=f"window, P = {config.num_rungs}, r = {config.rejection:g}", xlabel="W")
+        _draw_times(by_rungs, config.rungs, ours, scheme)
+    windows = [found["DEO", f"DEO, W = {w}", metric] for w in config.windows]
+    _draw_times(by_window, config.windows, windows, "DEO*")
     for scheme in ("DEO", "DEO*"):
         ours = [_first(found, scheme, f"round trip, P = {config.num_rungs}, r = {r:g}") for r in config.rejections]
-        (line,) = tops[2].semilogy(config.rejections, [row.ours for row in ours], "o", label=scheme)
-        tops[2].semilogy(config.rejections, [row.thesis for row in ours], color=line.get_color())
-    tops[2].set(title=f"rejection, P = {config.num_rungs}", xlabel="r")
-    for axis in tops:
-        axis.legend(fontsize=8)
+        _draw_times(by_rejection, config.rejections, ours, scheme)
+    by_rungs.set(title=f"rejection rate {config.rejection:g}", xlabel="rungs P", xscale="log", yscale="log")
+    by_rungs.set_xticks(config.rungs, [str(number) for number in config.rungs], minor=False)
+    by_rungs.xaxis.set_minor_formatter(NullFormatter())
+    by_window.set(title=f"{config.num_rungs} rungs, rejection rate {config.rejection:g}", xlabel="window W", ylim=0)
+    by_rejection.set(title=f"{config.num_rungs} rungs", xlabel="rejection rate r", yscale="log")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("iterations per trip")
     key = jax.random.key_data(jax.random.key(seed))
-    for axis, (name, scheme, _) in zip(bottoms, _schemes(config.num_rungs, config.rejection)[1:], strict=True):
-        rungs = travel(scheme, config.num_rungs, config.rejection, 1_000, key)[1]
-        axis.plot(np.asarray(rungs)[:, [0, config.num_rungs // 2]], linewidth=0.9)
-        axis.set(title=f"{name}: two replicas", xlabel="iteration", ylabel="rung")
+    for axis, (name, scheme, _) in zip(paths, _schemes(config.num_rungs, config.rejection)[1:], strict=True):
+        rungs = np.asarray(travel(scheme, config.num_rungs, config.rejection, 1_000, key)[1])
+        axis.plot(rungs[:, config.num_rungs // 2], linewidth=0.9, color="#bbbbbb")
+        axis.plot(rungs[:, 0], linewidth=1.2, color=color_of(name))
+        axis.set(title=f"{name}: two replicas", ylabel="rung")
+    paths[-1].set_xlabel("iteration")
+    legend_below(figure, by_rungs)
     return figure
+
+
+def _draw_times(axis: Any, places: tuple[float, ...], rows: list[Row], scheme: str) -> None:
+    """Simulated times as dots with three standard errors, expected ones as a line."""
+    color = color_of(scheme)
+    errors = [3 * (row.std_error or 0.0) for row in rows]
+    axis.errorbar(places, [row.ours for row in rows], errors, fmt="o", markersize=4, color=color, label=scheme)
+    if rows[0].thesis is not None:
+        axis.plot(places, [row.thesis for row in rows], color=color, linewidth=1.0)
 
 
 def _first(found: dict[tuple[str, str, str], Row], scheme: str, metric: str) -> Row:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from isotherm.contour import uniform_partition
-from isotherm.experiments.plots import panels
+from isotherm.experiments.plots import color_of, page, styled
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row, differences
 from isotherm.experiments.scoring import coupling_rows
@@ -96,7 +96,7 @@ def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
         own, *others = (f"{surface.name}, {name}" for name in reversed(runs))
         for metric in ("cells visited of 100", _LOW.format(surface.low)):
             rows += differences(rows, metric, [(own, other) for other in others])
-        figures[f"paths-{surface.name.lower()}"] = _draw(surface, runs)
+        figures[f"paths-{surface.name.lower()}"] = _draw(surface, runs, rows)
     return Outcome(rows, figures)
 
 
@@ -152,17 +152,29 @@ def _rows(name: str, run: Run, surface: Surface) -> list[Row]:
     ]
 
 
-def _draw(surface: Surface, runs: dict[str, Run]) -> Any:
-    figure, (axes,) = panels(1, 1 + len(runs), (2.9, 3.1))
+@styled
+def _draw(surface: Surface, runs: dict[str, Run], rows: list[Row]) -> Any:
+    """The surface, and on it the draws of the first run of every method; titles have means over runs."""
+    figure, axes = page(2, 3, 3.0, sharex=True, sharey=True)
     side = np.linspace(-surface.reach, surface.reach, 161)
     first, second = np.meshgrid(side, side, indexing="ij")
-    heights = jax.vmap(jax.vmap(lambda x, y: surface.energy(jnp.stack([x, y]))))(first, second)
-    for axis in axes:
-        axis.contourf(first, second, np.asarray(heights), levels=15, cmap="Grays")
-        axis.set(xlim=(-surface.reach, surface.reach), ylim=(-surface.reach, surface.reach))
-    axes[0].set_title(f"energy: {surface.name}")
-    for axis, (name, found) in zip(axes[1:], runs.items(), strict=True):
-        path = np.asarray(found.draws)[0, 0]
-        axis.plot(path[:, 0], path[:, 1], ".", color="tab:red", markersize=1.5, alpha=0.6)
-        axis.set_title(name)
+    heights = np.asarray(jax.vmap(jax.vmap(lambda x, y: surface.energy(jnp.stack([x, y]))))(first, second))
+    shown = {(row.method, row.metric): row.ours for row in rows}
+    for axis, name in zip(axes.flat, (None, *runs), strict=True):
+        # The upper half of the gray scale stays free, for draws to stand out.
+        axis.contourf(first, second, heights, levels=15, cmap="Greys", vmax=2 * heights.max())
+        axis.grid(visible=False)
+        axis.set_aspect("equal")
+        if name is None:
+            axis.contour(first, second, heights, levels=[surface.low], colors="black", linewidths=0.7)
+            axis.set_title(f"energy, white is low;\nlines: {surface.low:g}")
+            continue
+        path, method = np.asarray(runs[name].draws)[0, 0], f"{surface.name}, {name}"
+        cells, low = shown[method, "cells visited of 100"], shown[method, _LOW.format(surface.low)]
+        axis.plot(path[:, 0], path[:, 1], ".", color=color_of(name), markersize=1.2, alpha=0.5)
+        axis.set_title(f"{name}\n{cells:.0f} of 100 cells, {100 * low:.0f} % below {surface.low:g}")
+    for axis in axes[-1]:
+        axis.set_xlabel("x")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("y")
     return figure

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from isotherm.contour import Partition
-from isotherm.experiments.plots import panels
+from isotherm.experiments.plots import SMALL, THESIS, color_of, legend_below, page, styled
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
 from isotherm.foundation.errors import DivergenceWarning
@@ -86,16 +86,13 @@ QUICK = Config(num_steps=5_000, num_runs=3, functions=("Rastrigin", "Levy"))
 def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
     """Four samplers on every function."""
     rows: list[Row] = []
-    hits: dict[str, list[np.ndarray]] = {}
     functions = [function for function in ten_functions() if function.name in config.functions]
     for function in functions:
         log(function.name)
-        hits[function.name] = []
         for number, method in enumerate(_METHODS):
             found = _hits(function, _sampler(method, function), config, seed)
-            hits[function.name].append(found)
             rows += _rows(f"{function.name}, {method}", found, _THESIS[function.name][number])
-    return Outcome(rows, {"hitting-times": _draw(hits)})
+    return Outcome(rows, {"hitting-times": _draw(rows, config)})
 
 
 def _sampler(method: str, function: TestFunction) -> Sampler:
@@ -147,17 +144,33 @@ def _rows(name: str, hits: np.ndarray, thesis: float | None) -> list[Row]:
     return rows
 
 
-def _draw(hits: dict[str, list[np.ndarray]]) -> Any:
-    figure, ((axis,),) = panels(1, 1, (9.0, 3.8))
-    places = np.arange(len(hits))
-    for number, method in enumerate(_METHODS):
-        shift = 0.2 * (number - 1.5)
-        for place, found in zip(places, hits.values(), strict=True):
-            arrived = found[number][found[number] >= 0] / 1000
-            axis.plot(np.full(len(arrived), place + shift), arrived, ".", color=f"C{number}", alpha=0.5)
-        thesis = [_THESIS[name][number] or np.nan for name in hits]
-        axis.plot(places + shift, thesis, "_", color=f"C{number}", markersize=12, label=f"{method} (bar: thesis)")
-    axis.set(title="iterations until the target is hit, thousands", yscale="log")
-    axis.set_xticks(places, list(hits), rotation=20)
-    axis.legend(fontsize=7, ncols=4)
+@styled
+def _draw(rows: list[Row], config: Config) -> Any:
+    """Means over the runs that arrived, beside the thesis'; above the limit how many runs did not arrive."""
+    figure, ((axis,),) = page(1, 1, 4.4)
+    found = {(row.method, row.metric): row for row in rows}
+    limit = config.num_steps / 1000
+    styles = dict(zip(_METHODS, ("#0072b2", "#7fc4ea", color_of("AW-10"), "#ef8a8f"), strict=True))
+    for number, (method, color) in enumerate(styles.items()):
+        for place, name in enumerate(config.functions):
+            here, label = place + 0.22 * (number - 1.5), f"{name}, {method}"
+            row = found.get((label, "thousands of iterations"))
+            if row is not None:
+                axis.errorbar(here, row.ours, row.std_error or 0.0, fmt="o", markersize=5, color=color)
+            missing = found[label, "runs that did not arrive"]
+            if missing.ours:
+                axis.text(here, limit * 1.5, f"{missing.ours:.0f}", color=color, ha="center", fontsize=SMALL)
+            thesis = _THESIS[name][number]
+            axis.plot(here, limit if thesis is None else thesis, "_" if thesis else "^", color=THESIS, markersize=9)
+        axis.plot([], [], "o", color=color, label=method)
+    axis.plot([], [], "_", color=THESIS, markersize=9, label="thesis")
+    axis.plot([], [], "^", color=THESIS, markersize=9, label=f"thesis: more than {limit:g}")
+    axis.axhline(limit, color="black", linewidth=0.8)
+    for edge in range(1, len(config.functions)):
+        axis.axvline(edge - 0.5, color="#e4e4e4", linewidth=0.6)
+    axis.grid(visible=False, axis="x")
+    axis.set(ylabel="thousands of iterations until the target is hit", yscale="log", ylim=(None, limit * 3))
+    axis.set_title(f"means over the runs that arrived; above the line: runs of {rows[-1].runs} that did not")
+    axis.set_xticks(range(len(config.functions)), [name.replace(" ", "\n") for name in config.functions], rotation=25)
+    legend_below(figure, axis)
     return figure

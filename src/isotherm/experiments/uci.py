@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 import isotherm as iso
 from isotherm.contour import Partition
 from isotherm.experiments import small_sets
-from isotherm.experiments.plots import panels
+from isotherm.experiments.plots import THESIS, color_of, legend_below, mosaic, styled
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row, differences
 from isotherm.foundation.gains import PolynomialGain
@@ -204,18 +204,43 @@ def _judged(config: Config, potential: Any, sampler: Any, test: Any, seed: int) 
     return _Judged(rmse(predictive_mean(outputs[..., 0], weights), test[1]), multipliers)
 
 
+@styled
 def _picture(config: Config, rows: list[Row]) -> Figure:
-    errors = {row.method: row.values for row in rows if row.metric == "RMSE"}
-    figure, axes = panels(1, len(config.sets), (3.6, 3.4))
-    for axis, name in zip(axes[0], config.sets, strict=True):
-        values = [errors[f"{name}, {method}"] for method in config.methods]
-        axis.boxplot(values, tick_labels=config.methods)
-        thesis = SETS[name][2]
-        if thesis is not None:
-            places = [place for place, method in enumerate(config.methods) if method in METHODS]
-            published = [thesis[METHODS.index(config.methods[place])] for place in places]
-            axis.plot(np.array(places) + 1, published, "D", color="tab:red", markersize=5, label="thesis")
-            axis.legend(fontsize=8)
-        axis.tick_params(axis="x", rotation=60, labelsize=8)
-        axis.set(title=name, ylabel="RMSE", yscale="log")
+    """RMSE of every method on every set, beside the thesis', and what contours change, in % of the plain method's RMSE."""
+    errors = {row.method: row for row in rows if row.metric == "RMSE"}
+    sets = list(config.sets)
+    figure, axes = mosaic([sets, ["change"] * len(sets)], 6.2)
+    for name in sets:
+        axis = axes[name]
+        for place, method in enumerate(config.methods):
+            row = errors[f"{name}, {method}"]
+            error = 2 * (row.std_error or 0.0)
+            axis.errorbar(row.ours, place, xerr=error, fmt="o", markersize=4, color=color_of(method))
+            if row.thesis is not None:
+                axis.plot(row.thesis, place, "D", color=THESIS, markersize=4, label="thesis")
+        axis.set(title=name, xlabel="RMSE", yticks=range(len(config.methods)), yticklabels=config.methods)
+        axis.invert_yaxis()
+        axis.tick_params(axis="y", labelleft=name == sets[0])
+    _draw_changes(axes["change"], errors, sets)
+    legend_below(figure, *axes.values())
     return figure
+
+
+def _draw_changes(axis: Any, errors: dict[str, Row], sets: list[str]) -> None:
+    """Paired differences between contour samplers and plain ones, with two standard errors."""
+    pairs = [pair for pair in _PAIRS if pair[0].startswith("CSG") and f"{sets[0]}, {pair[0]}" in errors]
+    for number, (one, other) in enumerate(pairs):
+        style = {"fmt": "s" if "HMC" in one else "o", "mfc": "white" if "auto" in one else color_of(one)}
+        for place, name in enumerate(sets):
+            row, plain = errors[f"{name}, {one} - {name}, {other}"], errors[f"{name}, {other}"].ours
+            error = 200 * (row.std_error or 0.0) / plain
+            here = place + 0.16 * (number - (len(pairs) - 1) / 2)
+            label = f"{one} - {other}" if place == 0 else None
+            axis.errorbar(here, 100 * row.ours / plain, error, color=color_of(one), label=label, **style)
+    axis.axhline(0.0, color="black", linewidth=0.8)
+    axis.grid(visible=False, axis="x")
+    axis.set(xticks=range(len(sets)), xticklabels=sets, ylabel="change of the RMSE, %")
+    # Linear up to 10 %, so that one set with outliers does not hide the others.
+    axis.set_yscale("symlog", linthresh=10)
+    axis.set_yticks([-20, -10, -5, 0, 5, 10, 20, 50, 100], ["-20", "-10", "-5", "0", "5", "10", "20", "50", "100"])
+    axis.set_title("what contours change; below zero they help; two standard errors of the paired difference")
