@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from isotherm.foundation.errors import refuse
-from isotherm.minimize.space import Space
+from isotherm.minimization.space import Space
 from isotherm.potentials.energy import EnergyPotential
 
 # A step for differences of functions without gradients, in units of the box: the root of the rounding error.
