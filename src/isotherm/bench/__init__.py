@@ -31,6 +31,7 @@ _PARTS_BESIDE_PEERS: dict[str, Callable[[], list[Measurement]]] = {
     "CSGLD, 100000 bins": lambda: csgld_rows(100_000, 1_000_000, 5_000),
     "ICSGLD": icsgld_rows,
 }
+_REMEDY = "Run: pip install blackjax tfp-nightly. In the repository, `make bench` takes the versions that we measure."
 _PEERS = {"blackjax": "BlackJAX", "tensorflow_probability": "TensorFlow Probability"}
 
 
@@ -38,7 +39,7 @@ def run_bench(peers: bool, out: pathlib.Path | None, console: Console) -> list[M
     """Measure, print a table, and write JSON where asked."""
     for module, name in _PEERS.items() if peers else ():
         if importlib.util.find_spec(module) is None:
-            refuse("peers", "used where they are installed", f"no {name}", 'Run: pip install "isotherm[peers]"')
+            refuse("peers", "used where they are installed", f"no {name}", _REMEDY)
     parts = _OWN_PARTS | (_PARTS_BESIDE_PEERS if peers else {})
     rows: list[Measurement] = []
     with PartProgress(console, len(parts)) as log:

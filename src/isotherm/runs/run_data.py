@@ -30,6 +30,8 @@ class RunData:
     seconds: float
     compile_seconds: float
     checkup: Any = None
+    pilot_seconds: float = 0.0
+    earlier_seconds: float = 0.0
 
     @classmethod
     def assemble(

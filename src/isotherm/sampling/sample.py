@@ -1,6 +1,7 @@
 """`sample`: run a sampler on a potential."""
 
 import contextlib
+import dataclasses
 import pathlib
 import shutil
 import time
@@ -109,7 +110,9 @@ def sample(
         check_function("callback", callback, "lambda status: status.iteration > 1000")
     folder = None if out is None else check_folder("out", out, 'Write `out="my-run"`, say.')
     init = choose_init(init, potential)
+    tick, chosen = time.perf_counter(), sampler
     sampler = with_ladder(potential, sampler, lambda: first_position(init, seed), seed)
+    ladder_seconds = 0.0 if sampler is chosen else time.perf_counter() - tick
     settings = settings_of(
         sampler,
         init,
@@ -132,16 +135,16 @@ def sample(
         from isotherm.sampling.resume import go_on_with
 
         host = Host(pathlib.Path(out), checkpoint_every, progress, throw, callback, measure_bias)
-        return go_on_with(potential, sampler, settings, first_position(init, seed), collect, host)
+        return go_on_with(potential, sampler, settings, first_position(init, seed), collect, host, ladder_seconds)
     with contextlib.ExitStack() as stack:
         folder = None if folder is None else stack.enter_context(_claimed(folder))
         layout = Layout(None, settings.num_runs, ladders_of(sampler, settings))
         position = start_positions(init, settings.seed_key(), layout.run_numbers, settings.num_chains)
-        prepared = ready(potential, sampler, settings, position, collect, source)
+        prepared = ready(potential, sampler, settings, position, collect, source, ladder_seconds)
         if folder is not None:
             _write_start(prepared, folder)
         host = Host(folder, checkpoint_every, progress, throw, callback, measure_bias)
-        return drive(prepared, host, Reached(), time.perf_counter() - began)[0]
+        return drive(prepared, host, Reached(), began)[0]
 
 
 def ready(
@@ -151,13 +154,17 @@ def ready(
     position: Any,
     collect: Callable[[Any], Any],
     source: dict[str, Any] | None,
+    pilot_seconds: float = 0.0,
 ) -> PreparedRun:
-    """A run of one sampler, once all that can be refused was."""
+    """A run of one sampler, once all that can be refused was. `pilot_seconds` were spent on pilots before."""
     sampler.check(potential, position)
     potential.check_temperature(temperature_of_draws(sampler, settings.record_times(sampler.window)))
     layout = Layout(None, settings.num_runs, ladders_of(sampler, settings))
+    tick, chosen = time.perf_counter(), sampler
     sampler = with_pilot(potential, sampler, settings, position)
-    return prepare(potential, (sampler,), settings, layout, position, collect_of(collect, potential), source)
+    pilot_seconds += 0.0 if sampler is chosen else time.perf_counter() - tick
+    prepared = prepare(potential, (sampler,), settings, layout, position, collect_of(collect, potential), source)
+    return dataclasses.replace(prepared, pilot_seconds=pilot_seconds)
 
 
 def _write_start(prepared: PreparedRun, folder: pathlib.Path) -> None:

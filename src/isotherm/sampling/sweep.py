@@ -83,6 +83,7 @@ def sweep(
     init = choose_init(init, potential)
     given = {"num_steps": num_steps, "num_runs": num_runs, "num_ladders": num_ladders, "seed": seed}
     given |= {"thinning": thinning, "burn_in": burn_in, "track_best": track_best, "chain_mode": chain_mode}
+    pilot_seconds: dict[Any, float] = {}
     groups: dict[Any, list[tuple[Any, Sampler, Settings]]] = {}
     for name, sampler in named.items():
         settings = settings_of(sampler, init, num_chains=num_chains, **given)
@@ -90,18 +91,22 @@ def sweep(
         position = start_positions(init, settings.seed_key(), layout.run_numbers, settings.num_chains)
         sampler.check(potential, position)
         potential.check_temperature(temperature_of_draws(sampler, settings.record_times(sampler.window)))
+        tick = time.perf_counter()
         settled = with_pilot(potential, sampler, settings, position)
+        pilot_seconds[name] = 0.0 if settled is sampler else time.perf_counter() - tick
         leaves, structure = jax.tree.flatten(dataclasses.replace(settled, name=""))
         shapes = tuple(np.shape(leaf) for leaf in leaves)
         groups.setdefault((structure, shapes), []).append((name, settled, settings))
     runs: dict[Any, Run] = {}
     for group in groups.values():
-        began = time.perf_counter()
+        tick = time.perf_counter()
         names, settled, (settings, *_) = (list(part) for part in zip(*group, strict=True))
         layout = Layout(len(group), settings.num_runs, ladders_of(settled[0], settings))
         position = start_positions(init, settings.seed_key(), layout.run_numbers, settings.num_chains)
         prepared = prepare(potential, settled, settings, layout, position, collect_of(collect, potential))
         host = Host(progress=progress, throw=throw)
-        found = drive(prepared, host, Reached(), time.perf_counter() - began)
+        pilots = sum(pilot_seconds[name] for name in names)
+        prepared = dataclasses.replace(prepared, pilot_seconds=pilots)
+        found = drive(prepared, host, Reached(), tick - pilots)
         runs |= dict(zip(names, found, strict=True))
     return {name: runs[name] for name in named}
