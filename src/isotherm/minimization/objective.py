@@ -175,7 +175,11 @@ class Objective:
         return np.append(value, self._differences(z, value) / self.space.width).astype(jnp.result_type(float))
 
     def _call(self, x: np.ndarray) -> float:
-        return float(self.fun(x))
+        value = self.fun(x)
+        if np.size(value) != 1:
+            got = f"an array of shape {np.shape(value)}"
+            refuse("fun", "a function that returns one number", got, "Sum it, or take its square norm.")
+        return float(np.reshape(value, ()))
 
     def _differences(self, z: np.ndarray, value: float) -> np.ndarray:
         """Forward differences, or backward ones at an upper bound."""

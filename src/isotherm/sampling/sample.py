@@ -17,7 +17,7 @@ from isotherm.foundation.user_functions import check_function
 from isotherm.potentials.potential import Potential
 from isotherm.runs.run import Run
 from isotherm.runs.store import FORMAT, write_arrays, write_json
-from isotherm.sampling.choose import collect_of, ladders_of, settings_of
+from isotherm.sampling.choose import check_collect, collect_of, ladders_of, settings_of
 from isotherm.sampling.describe import environment
 from isotherm.sampling.drive import Host, Reached, drive
 from isotherm.sampling.ladder_search import with_ladder
@@ -107,7 +107,7 @@ def sample(
     potential, sampler = as_potential(potential), check_sampler(sampler)
     check_function("collect", collect, "lambda x: x")
     if callback is not None:
-        check_function("callback", callback, "lambda status: status.iteration > 1000")
+        check_function("callback", callback, "lambda status: status.iteration > 1000", num_arguments=1)
     folder = None if out is None else check_folder("out", out, 'Write `out="my-run"`, say.')
     init = choose_init(init, potential)
     tick, chosen = time.perf_counter(), sampler
@@ -158,6 +158,7 @@ def ready(
 ) -> PreparedRun:
     """A run of one sampler, once all that can be refused was. `pilot_seconds` were spent on pilots before."""
     sampler.check(potential, position)
+    check_collect(collect, potential, position)
     potential.check_temperature(temperature_of_draws(sampler, settings.record_times(sampler.window)))
     layout = Layout(None, settings.num_runs, ladders_of(sampler, settings))
     tick, chosen = time.perf_counter(), sampler
