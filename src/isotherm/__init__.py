@@ -8,54 +8,70 @@ Conventions: U(x) = -log prior(x) - (N/n) * sum of log likelihoods, density exp(
 ...), or (run, chain, draw, ...) where `num_runs` is given.
 """
 
-from isotherm import bandits, contour, data, estimators, exchange, kernels, potentials, predictive, targets, transforms
-from isotherm.foundation import schedules
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from isotherm.foundation.backend import ask_for_whole_loops
-from isotherm.foundation.compilation_cache import use_compilation_cache
-from isotherm.foundation.errors import DivergenceError, DivergenceWarning
-from isotherm.minimize import minimize
-from isotherm.potentials import (
-    Potential,
-    from_energy,
-    from_equinox,
-    from_likelihood,
-    from_linen,
-    from_log_density,
-    from_nnx,
-    with_noise,
-)
-from isotherm.runs import Run, load
-from isotherm.samplers import (
-    awsgld,
-    csghmc,
-    csgld,
-    cvr_resghmc,
-    cycsghmc,
-    cycsgld,
-    deo_sgd,
-    deo_star_msgd,
-    deo_star_psgd,
-    deo_star_sgd,
-    icsghmc,
-    icsgld,
-    ksgld,
-    msgd,
-    naive_resgld,
-    picsgld,
-    psgld,
-    resghmc,
-    resgld,
-    sgd,
-    sghmc,
-    sgld,
-    svgd,
-    swag,
-    thesis,
-    vr_resghmc,
-    vr_resgld,
-)
-from isotherm.sampling import Sampler, as_optax, per_chain, resume, sample, sweep, to_blackjax
-from isotherm.sampling.advise import Advice, advise
+
+if TYPE_CHECKING:
+    from isotherm import (
+        bandits,
+        contour,
+        data,
+        estimators,
+        exchange,
+        kernels,
+        potentials,
+        predictive,
+        targets,
+        transforms,
+    )
+    from isotherm.foundation import schedules
+    from isotherm.foundation.compilation_cache import use_compilation_cache
+    from isotherm.foundation.errors import DivergenceError, DivergenceWarning
+    from isotherm.minimization import minimize
+    from isotherm.potentials import (
+        Potential,
+        from_energy,
+        from_equinox,
+        from_likelihood,
+        from_linen,
+        from_log_density,
+        from_nnx,
+        with_noise,
+    )
+    from isotherm.runs import Run, load
+    from isotherm.samplers import (
+        awsgld,
+        csghmc,
+        csgld,
+        cvr_resghmc,
+        cycsghmc,
+        cycsgld,
+        deo_sgd,
+        deo_star_msgd,
+        deo_star_psgd,
+        deo_star_sgd,
+        icsghmc,
+        icsgld,
+        ksgld,
+        msgd,
+        naive_resgld,
+        picsgld,
+        psgld,
+        resghmc,
+        resgld,
+        sgd,
+        sghmc,
+        sgld,
+        svgd,
+        swag,
+        thesis,
+        vr_resghmc,
+        vr_resgld,
+    )
+    from isotherm.sampling import Sampler, as_optax, per_chain, resume, sample, sweep, to_blackjax
+    from isotherm.sampling.advise import Advice, advise
 
 ask_for_whole_loops()
 
@@ -124,3 +140,38 @@ __all__ = [
     "vr_resgld",
     "with_noise",
 ]
+
+# What is imported when it is first used, so that `isotherm --help` need not wait for JAX. Modules:
+_MODULES = {
+    "schedules": "foundation.schedules",
+    **{name: name for name in ("bandits", "contour", "data", "estimators", "exchange", "kernels", "potentials")},
+    **{name: name for name in ("predictive", "runs", "samplers", "sampling", "targets", "transforms")},
+}
+# And names in modules; all others are samplers.
+_HOMES = {
+    "foundation.compilation_cache": ("use_compilation_cache",),
+    "foundation.errors": ("DivergenceError", "DivergenceWarning"),
+    "minimization": ("minimize",),
+    "potentials": ("Potential", *(name for name in __all__ if name.startswith("from_")), "with_noise"),
+    "runs": ("Run", "load"),
+    "sampling": ("Sampler", "as_optax", "per_chain", "resume", "sample", "sweep", "to_blackjax"),
+    "sampling.advise": ("Advice", "advise"),
+}
+_HOME = dict.fromkeys(__all__, "samplers") | {name: home for home, names in _HOMES.items() for name in names}
+
+# Type checkers read the imports above; with this function they would take every name, misspelled ones too.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name in _MODULES:
+            value = importlib.import_module(f"{__name__}.{_MODULES[name]}")
+        elif name in _HOME:
+            value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

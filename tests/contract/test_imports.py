@@ -27,7 +27,7 @@ ORDER = [
     "samplers",
     "predictive",
     "bandits",
-    "minimize",
+    "minimization",
     "the package itself",
     "experiments",
     "bench",
@@ -106,7 +106,7 @@ def functions(path):
 def test_only_what_users_call_takes_many_parameters():
     modules = [
         importlib.import_module(f"isotherm.{name}")
-        for name in ("samplers", "potentials", "bandits", "sampling", "minimize")
+        for name in ("samplers", "potentials", "bandits", "sampling", "minimization")
     ]
     public = {name for module in modules for name in module.__all__}
     many = {

@@ -84,6 +84,18 @@ CASES = {
     "box": (lambda: Iso.sgld(0.1, box=1.0), r"`box` must be \(low, high\).*; got 1.0. Write `box=\(-1.0, 1.0\)`"),
     "box of three": (lambda: Iso.sgld(0.1, box=(0, 1, 2)), r"`box` must be .*; got \(0, 1, 2\)"),
     "box of words": (lambda: Iso.sgld(0.1, box=("a", "b")), r"`box` must be .*; got \('a', 'b'\)"),
+    "box of a wrong shape": (
+        lambda: start(sampler=iso.sgld(0.1, box=(np.zeros(3), np.ones(3)))),
+        r"`box` must be \(low, high\) of shape \(2,\), as the position; got ends of shape \(3,\). Give numbers",
+    ),
+    "box on a rung": (
+        lambda: start(sampler=iso.resgld(0.1, box=(-np.ones((4, 2)), np.ones((4, 2))))),
+        r"`box` must be .* of shape \(2,\)",
+    ),
+    "ends of two shapes": (
+        lambda: Iso.sgld(0.1, box=(np.zeros(3), np.ones(2))),
+        r"`box` must be \(low, high\) of one shape, or numbers; got shapes \(3,\) and \(2,\)",
+    ),
     "bounds": (lambda: Iso.csgld(0.1, bounds=2.0), r"`bounds` must be \(low, high\) with 1 between them; got 2.0"),
     "bins of words": (lambda: Iso.csgld(0.1, partition=("a", "b", 5)), r"`partition` must be .*; got 'a'. Give \(low"),
     "field": (lambda: Iso.csgld(0.1, field=[1]), r"`field` must be one of .*; got \[1\]"),
@@ -99,6 +111,19 @@ CASES = {
         r"`folder` must be .*; got a Run. .*`iso.resume\(\"my-run\", potential",
     ),
     "load nothing": (lambda: Iso.load(None), r"`folder` must be the path of a folder; got None"),
+    "load a file": (lambda: Iso.load(__file__), r"`folder` must be .*; got .*test_wrong_calls.py"),
+    "sweep of functions": (
+        lambda: Iso.sweep(energy, {"a": iso.sgld}, num_steps=9, init=jnp.zeros(2)),
+        r"`sampler` must be a sampler; got the function sgld. Call it: `iso.sgld",
+    ),
+    "sweep of numbers": (
+        lambda: Iso.sweep(energy, [0.1, 0.2], num_steps=9, init=jnp.zeros(2)),
+        r"`sampler` must be a sampler; got 0.1. Pass `iso.sgld",
+    ),
+    "sweep of nothing": (
+        lambda: Iso.sweep(energy, {}, num_steps=9),
+        r"`samplers` must be a dict or a list.*; got none",
+    ),
     "one swept": (lambda: Iso.sweep(energy, iso.sgld(0.1), num_steps=9), r"`samplers` must be a dict or a list"),
     "advice": (lambda: Iso.advise(energy, iso.resgld, num_steps=9), r"`sampler` must be .*Call it: `iso.resgld"),
     "factors": (
@@ -127,6 +152,53 @@ CASES = {
         lambda: start(init=lambda: jnp.zeros(2)),
         r"`init` must be a position, or a function of a key",
     ),
+    "no starts": (lambda: Iso.per_chain(), r"`positions` must be given to `iso.per_chain`; got nothing"),
+    "NumPy collect": (lambda: start(collect=lambda x: np.sum(np.asarray(x))), "`collect` must be .*" + NUMPY),
+    "collect of a float": (lambda: start(collect=lambda x: float(x[0])), r"`collect` must be .*Leave out float\(\)"),
+    "branching collect": (lambda: start(collect=lambda x: x if x[0] > 0 else -x), r"`collect` must be .*`jnp.where"),
+    "collect of two": (lambda: start(collect=lambda x, y: x), r"`collect` must be a function of one position"),
+    "collect of text": (lambda: start(collect=lambda x: "a"), r"`collect` must be .* returns arrays; got TypeError"),
+    "callback of two": (
+        lambda: start(callback=lambda a, b: None),
+        r"`callback` must be a function of one argument; got one of \(a, b\). Write `lambda status",
+    ),
+    "text as data": (
+        lambda: fit(like, data=np.array(["a", "b"])),
+        r"`data` must be numbers; got text or Python objects",
+    ),
+    "network without data": (lambda: Iso.from_nnx(None, "cross_entropy"), r"`data` must be given to `iso.from_nnx`"),
+    "network's batches": (
+        lambda: Iso.from_nnx(None, "cross_entropy", (np.ones((4, 2)), np.ones(4, int)), batchsize=2),
+        r"`batchsize` must be an option of `iso.from_nnx`; got an unknown name. Did you mean `batch_size`",
+    ),
+    "no transforms": (
+        lambda: Iso.transforms.constrain(energy),
+        r"`transforms` must be given to `iso.transforms.constr",
+    ),
+    "interval of text": (
+        lambda: Iso.transforms.interval("a", 1.0),
+        r"`low` must be a number or an array.*; got 'a' and",
+    ),
+    "cache": (lambda: Iso.use_compilation_cache(3), r"`directory` must be the path of a folder; got 3"),
+    "data nowhere": (lambda: Iso.data.load("mushroom", None), r"`folder` must be the path of a folder; got None"),
+    "ladder of numbers": (
+        lambda: Iso.exchange.Ladder(0.1, 1.0),
+        r"`step_sizes` must be a tuple, one number .*; got 0.1",
+    ),
+    "step without state": (lambda: Iso.sgld(0.1).step(0, None), r"`state` must be the state of a loop; got None. Call"),
+    "step without key": (
+        lambda: Iso.sgld(0.1).step(0, iso.sgld(0.1).init(energy, jnp.zeros(2))),
+        r"`key` must be a key of JAX; got 0. Pass `jax.random.key",
+    ),
+    "minimize by a sampler": (
+        lambda: Iso.minimize(energy, iso.sgld(0.1)),
+        r"`x0` must be an array of numbers; got sgld",
+    ),
+    "minimize a vector": (
+        lambda: Iso.minimize(lambda x: x, bounds=[(-1.0, 1.0)] * 2),
+        r"`fun` must be a function that returns one number; got an array of shape \(2,\)",
+    ),
+    "no environment": (lambda: Iso.bandits.play(None, None), r"`environment` must be an environment; got None. Write"),
     "out": (lambda: start(out=3), r"`out` must be the path of a folder; got 3. Write `out=\"my-run\"`"),
     "collect": (lambda: start(collect="x"), r"`collect` must be a function; got 'x'"),
     "callback": (lambda: start(callback="x"), r"`callback` must be a function; got 'x'"),
@@ -144,6 +216,52 @@ OF_A_RUN = {
     "centers": (lambda run: run.mode_masses(np.zeros((2, 3))), r"`modes` must be centers of shape \(num_modes, 2\)"),
     "one center": (lambda run: run.mode_masses(1.0), r"`modes` must be centers .*; got 1.0"),
     "unnumbered": (lambda run: run.mode_masses(lambda x: 0), r"`num_modes` must be an integer"),
+    "quantile of text": (lambda run: run.quantile("a"), r"`q` must be between 0 and 1; got 'a'"),
+    "select text": (lambda run: run.select("a"), r"`draws` must be a slice or an array of integers; got 'a'"),
+    "limits": (lambda run: run.plot_density(limits=3), r"`limits` must be \(low, high\).*; got 3. Write `limits="),
+    "coordinates": (lambda run: run.plot_trace("b"), r"`coordinates` must be numbers from 0 to 1; got 'b'"),
+    "predict alone": (
+        lambda run: Iso.predictive.predict(run),
+        r"`potential` must be given to `iso.predictive.predict`; got nothing. Call .*\(run, potential, inputs\)",
+    ),
+    "predict swapped": (
+        lambda run: Iso.predictive.predict(iso.from_energy(energy), run, np.ones((2, 2))),
+        r"`run` must be a run, or draws from elsewhere; got .*The run comes before the potential",
+    ),
+    "predict without a network": (
+        lambda run: Iso.predictive.predict(run, iso.from_energy(energy), np.ones((2, 2))),
+        r"`potential` must be the potential of a network; got .*`iso.from_nnx`",
+    ),
+    "outputs swapped": (
+        lambda run: Iso.predictive.outputs_of_draws(energy, run, np.ones((2, 2))),
+        r"`run` must be a run, or draws from elsewhere",
+    ),
+    "accuracy of a run": (
+        lambda run: Iso.predictive.accuracy(run, [0, 1]),
+        r"`probabilities` must be an array of numbers; got a Run. A run holds networks; .*predict\(run, potential, in",
+    ),
+    "error of a run": (lambda run: Iso.predictive.crps(run, [0.0]), r"`means` must be an array of numbers; got a Run"),
+    "logits of text": (lambda run: Iso.predictive.scaled("a", 1.0), r"`logits` must be an array of numbers; got 'a'"),
+    "SWAG of a potential": (
+        lambda run: Iso.predictive.fit_swag(energy),
+        r"`run` must be a run, or draws from elsewhere",
+    ),
+    "no labels": (lambda run: Iso.predictive.nll([[1.0]]), r"`labels` must be given to `iso.predictive.nll`"),
+    "joined runs": (lambda run: Iso.predictive.joined(run), r"`parts` must be pairs \(ensemble, factor\); got a Run"),
+    "paths of a run": (lambda run: Iso.predictive.project(run, energy), r"`paths` must be a list of paths; got a Run"),
+    "reliability of a run": (
+        lambda run: Iso.predictive.plot_reliability(run),
+        r"`calibration` must be what .*; got a Run",
+    ),
+    "landscape of a run": (lambda run: Iso.predictive.plot_landscape(run), r"`landscape` must be what .*; got a Run"),
+    "curves of a run": (
+        lambda run: Iso.predictive.plot_entropy_cdfs(run),
+        r"`values` must be a dictionary by.*; got a Run",
+    ),
+    "trained swapped": (
+        lambda run: Iso.predictive.trained(run, energy, iso.sgld(0.1)),
+        r"`potential` must be the potential of a network",
+    ),
     "save": (lambda run: run.save(None), r"`folder` must be the path of a folder; got None"),
 }
 
@@ -169,6 +287,17 @@ def test_a_wrong_question_to_a_run_says_what_is_right(name, run):
 
 def test_the_table_is_long():
     assert len(CASES) + len(OF_A_RUN) >= 60
+
+
+def test_a_frame_is_no_start():
+    pandas = pytest.importorskip("pandas")
+    message = (
+        r"`init` must be a position of arrays; got a DataFrame. Pass its numbers: frame.to_numpy\(\), or `iso.per_chain"
+    )
+    with pytest.raises(ValueError, match=message):
+        start(init=pandas.DataFrame({"a": [0.0, 1.0]}))
+    with pytest.raises(ValueError, match=message):
+        start(init=iso.per_chain(pandas.DataFrame({"a": [0.0, 1.0]})))
 
 
 def test_a_frame_is_taken_as_data():

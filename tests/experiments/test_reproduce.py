@@ -3,6 +3,7 @@
 import dataclasses
 import importlib
 import json
+import re
 
 import numpy as np
 import pytest
@@ -119,7 +120,13 @@ def test_small_versions(name, tmp_path, monkeypatch, capsys):
     assert set(record["rows"][0]) == {"method", "metric", "thesis", "ours", "std_error", "runs"}
     assert all(np.isfinite(row["ours"]) for row in record["rows"])
     assert {path.stem for path in (tmp_path / "out").glob("*.png")} == figures
-    assert "thesis" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "thesis" in printed
+    places = [(int(number), int(total)) for number, total in re.findall(r"^(\d+) of (\d+): ", printed, re.MULTILINE)]
+    # A bandit says how far each agent is.
+    expected = [] if name == "mushroom" else [(number, len(places)) for number in range(1, len(places) + 1)]
+    assert places == expected
+    assert bool(places) == (name != "mushroom")
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ import pytest
 from scipy.optimize import Bounds
 
 import isotherm as iso
-from isotherm.minimize.descent import Minimum
-from isotherm.minimize.exploration import NUM_STEPS, Exploration
-from isotherm.minimize.objective import Objective
-from isotherm.minimize.result import agreement, verdict
-from isotherm.minimize.scan import lowest_of_cubics
-from isotherm.minimize.space import space_of
+from isotherm.minimization.descent import Minimum
+from isotherm.minimization.exploration import NUM_STEPS, Exploration
+from isotherm.minimization.objective import Objective
+from isotherm.minimization.result import agreement, verdict
+from isotherm.minimization.scan import lowest_of_cubics
+from isotherm.minimization.space import space_of
 from isotherm.targets.functions import rastrigin
 
 IS_OPTIMIZED = False

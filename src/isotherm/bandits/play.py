@@ -11,7 +11,7 @@ import numpy as np
 from isotherm.bandits.agents import Agent
 from isotherm.bandits.environments import Environment
 from isotherm.bandits.loop import BLOCK, BanditSettings, Loop, make_potential
-from isotherm.foundation.errors import check_integer
+from isotherm.foundation.errors import check_integer, check_type
 from isotherm.foundation.randomness import seed_key
 
 
@@ -50,6 +50,9 @@ def play(
         >>> play(Wheel(), psgld_agent(), settings, num_runs=3).regret.shape
         (3, 2)
     """
+    remedy = "Write `iso.bandits.play(iso.bandits.Wheel(), iso.bandits.psgld_agent())`, say."
+    check_type("environment", environment, Environment, "an environment", remedy)
+    check_type("agent", agent, Agent, "an agent", remedy)
     settings = BanditSettings() if settings is None else settings
     check_integer("num_runs", num_runs, 1, "Give independent repeats.")
     potential = make_potential(environment, agent, settings)

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import pathlib
+from collections.abc import Callable
 
 from rich.console import Console
 from rich.table import Table
@@ -14,7 +15,23 @@ from isotherm.bench.tempering import exchange_rows
 from isotherm.bench.timing import Measurement
 from isotherm.bench.toy import sgld_rows
 from isotherm.foundation.errors import refuse
+from isotherm.sampling.part_progress import PartProgress
 
+_OWN_PARTS: dict[str, Callable[[], list[Measurement]]] = {
+    "SGHMC on a network": overhead_rows,
+    "exchange between networks": swap_rows,
+    "contours over networks": contour_rows,
+}
+_PARTS_BESIDE_PEERS: dict[str, Callable[[], list[Measurement]]] = {
+    "SGLD, 1 chain": lambda: sgld_rows(1, 5_000_000),
+    "SGLD, 16 chains": lambda: sgld_rows(16, 1_000_000),
+    "exchange, every sweep kept": lambda: exchange_rows(1),
+    "exchange, thinned by 10": lambda: exchange_rows(10),
+    "CSGLD, 512 bins": lambda: csgld_rows(512, 2_000_000, 200_000),
+    "CSGLD, 100000 bins": lambda: csgld_rows(100_000, 1_000_000, 5_000),
+    "ICSGLD": icsgld_rows,
+}
+_REMEDY = "Run: pip install blackjax tfp-nightly. In the repository, `make bench` takes the versions that we measure."
 _PEERS = {"blackjax": "BlackJAX", "tensorflow_probability": "TensorFlow Probability"}
 
 
@@ -22,12 +39,13 @@ def run_bench(peers: bool, out: pathlib.Path | None, console: Console) -> list[M
     """Measure, print a table, and write JSON where asked."""
     for module, name in _PEERS.items() if peers else ():
         if importlib.util.find_spec(module) is None:
-            refuse("peers", "used where they are installed", f"no {name}", 'Run: pip install "isotherm[peers]"')
-    console.print("Measuring; a few minutes ..." if peers else "Measuring; a minute or two ...", highlight=False)
-    rows = overhead_rows() + swap_rows() + contour_rows()
-    if peers:
-        rows += sgld_rows(1, 5_000_000) + sgld_rows(16, 1_000_000) + exchange_rows(1) + exchange_rows(10)
-        rows += csgld_rows(512, 2_000_000, 200_000) + csgld_rows(100_000, 1_000_000, 5_000) + icsgld_rows()
+            refuse("peers", "used where they are installed", f"no {name}", _REMEDY)
+    parts = _OWN_PARTS | (_PARTS_BESIDE_PEERS if peers else {})
+    rows: list[Measurement] = []
+    with PartProgress(console, len(parts)) as log:
+        for name, measure in parts.items():
+            log(name)
+            rows += measure()
     table = Table(title="Work per second, medians of 5, in turns; a ratio above 1 means isotherm is faster")
     for column in ("work", "peer", "ours", "theirs", "ratio"):
         table.add_column(column, justify="left" if column in ("work", "peer") else "right")

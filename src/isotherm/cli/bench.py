@@ -11,7 +11,7 @@ class Bench:
     """Measure speed."""
 
     peers: bool = False
-    """Beside other libraries; needs the extra `peers`."""
+    """Beside other libraries; needs BlackJAX and TensorFlow Probability."""
     out: pathlib.Path | None = None
     """A JSON file for the numbers."""
 

@@ -15,7 +15,6 @@ from isotherm.cli.reproduce import Reproduce
 from isotherm.cli.resume import Resume
 from isotherm.cli.sample import Sample
 from isotherm.cli.show import Show
-from isotherm.foundation.compilation_cache import use_compilation_cache
 from isotherm.foundation.errors import DivergenceError
 
 Command = (
@@ -40,8 +39,10 @@ def main(arguments: list[str] | None = None) -> None:
     command = tyro.cli(Command, prog="isotherm", description=__doc__, args=arguments)  # pyright: ignore[reportCallIssue, reportArgumentType]
     console = Console()
     warnings.showwarning = lambda message, *_, **__: Console(stderr=True).print(f"Warning: {message}", style="yellow")
-    # A benchmark tells how long compiling takes.
-    if not isinstance(command, Bench):
+    # A benchmark tells how long compiling takes; lists and data sets compile nothing, and need not wait for JAX.
+    if not isinstance(command, (Bench, Data, List)):
+        from isotherm.foundation.compilation_cache import use_compilation_cache
+
         use_compilation_cache()
     try:
         command.run(console)  # pyright: ignore[reportAttributeAccessIssue]

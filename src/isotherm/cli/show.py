@@ -2,11 +2,13 @@
 
 import dataclasses
 import pathlib
+from typing import TYPE_CHECKING
 
 import tyro
 from rich.console import Console
 
-from isotherm.runs.run import Run
+if TYPE_CHECKING:
+    from isotherm.runs.run import Run
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,12 +20,14 @@ class Show:
 
     def run(self, console: Console) -> None:
         """Print it."""
+        from isotherm.runs.run import Run
+
         found = Run.load(self.folder)
         console.print(repr(found), highlight=False, markup=False)
         console.print(str(found.summary()), highlight=False, markup=False)
 
 
-def show(run: Run, out: pathlib.Path, console: Console) -> None:
+def show(run: "Run", out: pathlib.Path, console: Console) -> None:
     """Print the summary of a run, and write its pictures."""
     console.print(str(run.summary()), highlight=False, markup=False)
     for name in ("trace", "density", "energy"):

@@ -42,9 +42,11 @@ def build_sampler(method: str, options: dict[str, Any]) -> Sampler:
         if name not in parameters:
             refuse(f"--set {name}", f"an option of {method}", repr(name), f"It takes: {', '.join(parameters)}.")
     missing = [name for name, is_needed in parameters.items() if is_needed and name not in options]
+    if "step_size" in missing:
+        remedy = 'Add --step-size VALUE, or --set "step_size=(FIRST, LAST)" for a ladder of several.'
+        refuse("--step-size", f"given for {method}", "nothing", remedy)
     if missing:
-        first = "--step-size VALUE" if missing[0] == "step_size" else f"--set {missing[0]}=VALUE"
-        refuse("method", f"given {' and '.join(missing)}", method, f"Add {first}.")
+        refuse("method", f"given {' and '.join(missing)}", method, f"Add --set {missing[0]}=VALUE.")
     return METHODS[method](**options)
 
 

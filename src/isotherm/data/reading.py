@@ -7,7 +7,7 @@ import shlex
 
 from isotherm.data.catalog import find
 from isotherm.data.dataset import Arrays, DamageError, DataSet, File, join
-from isotherm.foundation.errors import refuse
+from isotherm.foundation.errors import check_folder, refuse
 
 
 def load(name: str | DataSet, folder: str | pathlib.Path) -> Arrays:
@@ -34,7 +34,7 @@ def load(name: str | DataSet, folder: str | pathlib.Path) -> Arrays:
         isotherm.foundation.errors.InputError: `folder` must be a folder that exists; got x. Run `isotherm data get energy --dir x`.
     """
     dataset = find(name) if isinstance(name, str) else name
-    folder = pathlib.Path(folder)
+    folder = check_folder("folder", folder, "Give the folder that holds the files.")
     if not folder.is_dir():
         refuse("folder", "a folder that exists", folder, remedy(dataset, folder))
     files = dataset.layout_in(folder)

@@ -5,7 +5,7 @@ import itertools
 
 import numpy as np
 
-from isotherm.foundation.errors import check_integer, check_real, refuse
+from isotherm.foundation.errors import check_integer, check_real, refuse, short
 from isotherm.foundation.parts import Part, Static
 
 
@@ -28,6 +28,9 @@ class Ladder(Part):
     temperatures: tuple[float, ...]
 
     def __post_init__(self):
+        for name, given in (("step_sizes", self.step_sizes), ("temperatures", self.temperatures)):
+            if np.ndim(given) != 1:
+                refuse(name, "a tuple, one number for every rung", short(given), "Write `(1.0, 2.0, 4.0)`, say.")
         if len(self.step_sizes) != len(self.temperatures):
             got = f"{len(self.step_sizes)} step sizes and {len(self.temperatures)} temperatures"
             refuse("ladder", "as many step sizes as temperatures", got, "Give one of each for every rung.")

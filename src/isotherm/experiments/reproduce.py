@@ -11,8 +11,10 @@ from rich.console import Console
 from rich.table import Table
 
 from isotherm.experiments import EXPERIMENTS
+from isotherm.experiments.parts import num_parts
 from isotherm.experiments.result import Row, write_result
 from isotherm.foundation.errors import check_choice, check_integer, refuse
+from isotherm.sampling.part_progress import PartProgress
 
 
 class Outcome(NamedTuple):
@@ -66,7 +68,8 @@ def reproduce(
         # Long runs that are stopped go on when the same command is given again.
         config = dataclasses.replace(config, cells=str(out / "cells"))
     began = time.perf_counter()
-    outcome: Outcome = experiment.run(config, seed, lambda text: console.print(f"{text} ...", highlight=False))
+    with PartProgress(console, num_parts(name, config)) as log:
+        outcome: Outcome = experiment.run(config, seed, log)
     seconds = time.perf_counter() - began
     console.print(table_of(experiment.TITLE, outcome.rows))
     for figure_name, figure in outcome.figures.items():

@@ -10,7 +10,7 @@ from typing import Any
 
 import jax
 
-from isotherm.foundation.errors import check_integer
+from isotherm.foundation.errors import check_folder, check_integer
 
 _DIRECTORY = "jax_compilation_cache_dir"
 _MOST_BYTES = 1 << 30
@@ -36,6 +36,8 @@ def use_compilation_cache(
         >>> path = iso.use_compilation_cache(tempfile.mkdtemp())
     """
     check_integer("max_bytes", max_bytes, 0, "Give a number of bytes.")
+    if directory is not None:
+        check_folder("directory", directory, "Leave it out for the usual place.")
     if not _configured("jax_enable_compilation_cache"):
         return None
     configured = _configured(_DIRECTORY)

@@ -4,8 +4,8 @@ import importlib
 from typing import Any
 
 
-def require(name: str, extra: str) -> Any:
-    """The module `name`, or the command that installs it.
+def require(name: str, extra: str | None) -> Any:
+    """The module `name`, or the command that installs it: an extra of this package, or where that is None the other package.
 
     Example:
         >>> require("math", "all").sqrt(4.0)
@@ -15,6 +15,7 @@ def require(name: str, extra: str) -> Any:
         return importlib.import_module(name)
     except ImportError as error:
         package = name.partition(".")[0]
+        wanted = package if extra is None else f'"isotherm[{extra}]"'
         raise ImportError(
-            f'This needs {package}, which is not installed. Run: pip install "isotherm[{extra}]"', name=package
+            f"This needs {package}, which is not installed. Run: pip install {wanted}", name=package
         ) from error

@@ -1,5 +1,6 @@
 """Functions that users write: what is said when one of them fails while JAX traces it."""
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -22,10 +23,21 @@ _HINTS = (
 )
 
 
-def check_function(name: str, value: Any, example: str) -> None:
-    """Refuse what cannot be called."""
+def check_function(name: str, value: Any, example: str, num_arguments: int | None = None) -> None:
+    """Refuse what cannot be called, or not with so many arguments."""
     if not callable(value):
         refuse(name, "a function", short(value), f"Write `{example}`, say.")
+    if num_arguments is None:
+        return
+    try:
+        signature = inspect.signature(value)
+    except (TypeError, ValueError):  # Some built-in functions have none.
+        return
+    try:
+        signature.bind(*[None] * num_arguments)
+    except TypeError:
+        many = "one argument" if num_arguments == 1 else f"{num_arguments} arguments"
+        refuse(name, f"a function of {many}", f"one of {signature}", f"Write `{example}`, say.")
 
 
 def call_traced(name: str, rule: str, function: Callable[..., Any], *arguments: Any, where: str = "") -> Any:

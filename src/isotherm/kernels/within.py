@@ -43,6 +43,9 @@ class Within(WrappedKernel):
 
     def __post_init__(self):
         low, high = np.asarray(self.box[0], float), np.asarray(self.box[1], float)
+        if not _fits(low.shape, high.shape):
+            got = f"shapes {low.shape} and {high.shape}"
+            refuse("box", "(low, high) of one shape, or numbers", got, "Give as many ends below as above.")
         if not np.all(low < high):
             refuse("box", "(low, high) with low below high", repr(self.box), "Swap the ends, or widen the box.")
 
@@ -53,6 +56,15 @@ class Within(WrappedKernel):
 
     def preconditioner(self, state: BoxedState) -> Any:
         return self.inner.preconditioner(state.inner)
+
+    def check(self, position: Any) -> None:
+        super().check(position)
+        shape = np.broadcast_shapes(*(np.shape(end) for end in self.box))
+        for leaf in jax.tree.leaves(position):
+            own = leaf.shape[2:]
+            if not _fits(shape, own) or np.broadcast_shapes(shape, own) != own:
+                remedy = "Give numbers, or one low and one high end for every coordinate: (lows, highs)."
+                refuse("box", f"(low, high) of shape {own}, as the position", f"ends of shape {shape}", remedy)
 
     def init(self, position: Any) -> BoxedState:
         return BoxedState(self.inner.init(position), jnp.zeros((), jnp.int32))
@@ -76,6 +88,14 @@ class Within(WrappedKernel):
         # Written so that NaN counts as outside.
         sides = [jnp.all((x >= self.box[0]) & (x <= self.box[1])) for x in jax.tree.leaves(position)]
         return jnp.all(jnp.stack(sides))
+
+
+def _fits(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    try:
+        np.broadcast_shapes(one, other)
+    except ValueError:
+        return False
+    return True
 
 
 def within(kernel: Kernel, box: tuple[Any, Any] | None) -> Kernel:

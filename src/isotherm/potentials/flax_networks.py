@@ -7,12 +7,14 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import refuse
 from isotherm.foundation.optional import require
 from isotherm.potentials.losses import Loss
 from isotherm.potentials.networks import Network, NetworkOptions, NetworkPotential, network_potential
 
 
+@checked_call(NetworkOptions.__annotations__)
 def from_nnx(
     module: Any, loss: str | Loss, data: tuple[Any, Any], **options: Unpack[NetworkOptions]
 ) -> NetworkPotential:
@@ -74,6 +76,7 @@ def from_nnx(
     return network_potential(network, loss, data, **options)
 
 
+@checked_call(NetworkOptions.__annotations__)
 def from_linen(
     module: Any,
     loss: str | Loss,

@@ -67,6 +67,9 @@ class LikelihoodPotential(Potential):
         if not lengths or -1 in lengths or len(set(lengths)) > 1:
             rule = "a pytree of arrays with one common leading axis"
             refuse("data", rule, f"leading axes {lengths}", "Give every leaf one row per example.")
+        kinds = [getattr(leaf.dtype, "kind", "") for leaf in jax.tree.leaves(self.data)]
+        if set(kinds) & set("OSU"):
+            refuse("data", "numbers", "text or Python objects", "Number the categories, and leave out other columns.")
         if lengths[0] == 0:
             refuse("data", "at least one example", "0 examples", "Check what was loaded.")
         check_choice("batching", self.batching, BATCHING)

@@ -9,8 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from isotherm.foundation.errors import check_choice, check_integer, check_real, refuse
+from isotherm.foundation.calls import checked_call
+from isotherm.foundation.errors import check_choice, check_integer, check_real, refuse, short
 from isotherm.potentials.networks import NetworkPotential
+from isotherm.predictive.checks import check_draws, check_network
 from isotherm.predictive.classification import entropy, mutual_information
 from isotherm.runs.estimates import normalized_weights
 
@@ -65,6 +67,7 @@ class Prediction(NamedTuple):
         return float(np.max(self.draw_accuracy))
 
 
+@checked_call(prefix="iso.predictive.")
 def predict(
     run: Draws,
     potential: NetworkPotential,
@@ -101,6 +104,8 @@ def predict(
     check_choice("by", by, ("probabilities", "logits"))
     check_integer("batch_size", batch_size, 1, "Give examples at a time.")
     check_real("scale", scale, "Give the temperature of the logits.", above=0.0)
+    check_draws("run", run)
+    check_network(potential)
     step = _step(potential, float(scale))
     pieces, number = _in_pieces(inputs, batch_size)
     targets = None if labels is None else _in_pieces(np.asarray(labels), batch_size)[0]
@@ -119,10 +124,13 @@ def predict(
     return Prediction(mean, logits, mean_entropy, np.asarray(weights), *alone)
 
 
+@checked_call(prefix="iso.predictive.")
 def outputs_of_draws(
     run: Draws, potential: NetworkPotential, inputs: Any, *, batch_size: int = 1000
 ) -> tuple[np.ndarray, np.ndarray]:
     """Outputs of every network, (S, N, ...), and the weights of the networks, (S,): for regressions, whose outputs are small."""
+    check_draws("run", run)
+    check_network(potential)
     pieces, number = _in_pieces(inputs, batch_size)
     forward = _forward(potential)
     found, weights = [], []
@@ -144,7 +152,11 @@ def each_draw(run: Draws) -> Iterator[tuple[Any, Any, float]]:
 
 def _in_pieces(inputs: Any, size: int) -> tuple[Any, int]:
     """Examples along a new axis of batches, the last one filled up with zeros, and their number."""
-    number = len(jax.tree.leaves(inputs)[0])
+    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(inputs)]
+    lengths = {leaf.shape[:1] for leaf in leaves}
+    if len(lengths) != 1 or () in lengths or any(leaf.dtype.kind not in "biufV" for leaf in leaves):
+        refuse("inputs", "arrays of examples, along the first axis", short(inputs), "Give them as to the potential.")
+    ((number,),) = lengths
     batches = -(-number // size)
 
     def cut(leaf):

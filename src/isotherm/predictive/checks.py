@@ -1,14 +1,43 @@
 """What the scores demand of their arguments."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isotherm.foundation.errors import refuse
+from isotherm.foundation.errors import refuse, short
+
+
+def check_draws(name: str, value: Any) -> None:
+    """Refuse what holds no draws, such as a potential in the place of a run."""
+    if not all(hasattr(value, part) for part in ("draws", "model_state", "log_weights")):
+        call = "`iso.predictive.predict(run, potential, inputs)`"
+        refuse(name, "a run, or draws from elsewhere", short(value), f"The run comes before the potential: {call}.")
+
+
+def check_network(value: Any) -> None:
+    """Refuse what computes no outputs."""
+    if not callable(getattr(value, "outputs", None)):
+        remedy = (
+            "Pass what `iso.from_nnx`, `from_linen` or `from_equinox` gave; for other draws there is `run.estimate`."
+        )
+        refuse("potential", "the potential of a network", short(value), remedy)
+
+
+def as_numbers(name: str, values: Any) -> np.ndarray:
+    """Return an array in float64, or refuse what is none."""
+    try:
+        return np.asarray(values, np.float64)
+    except (TypeError, ValueError):
+        is_run = hasattr(values, "log_weights")
+        made = "`iso.predictive.predict(run, potential, inputs)` or `outputs_of_draws`"
+        remedy = f"A run holds networks; their predictions come from {made}." if is_run else "Give a NumPy array."
+        refuse(name, "an array of numbers", short(values), remedy)
 
 
 def check_weights(name: str, weights: ArrayLike | None, length: int) -> np.ndarray:
     """Return weights as they are, in float64 (ones if None), or refuse them."""
-    w = np.ones(length) if weights is None else np.asarray(weights, np.float64)
+    w = np.ones(length) if weights is None else as_numbers(name, weights)
     if w.shape != (length,):
         refuse(name, f"of shape ({length},)", f"shape {w.shape}", "Give one weight for each, or None for equal ones.")
     if not (np.isfinite(w).all() and (w >= 0).all() and 0 < w.sum() < np.inf):
@@ -21,7 +50,7 @@ def check_weights(name: str, weights: ArrayLike | None, length: int) -> np.ndarr
 
 def check_values(name: str, values: ArrayLike, length: int | None = None) -> np.ndarray:
     """Return a vector of finite numbers in float64, or refuse it."""
-    array = np.asarray(values, np.float64)
+    array = as_numbers(name, values)
     if array.ndim != 1 or not array.size or length not in (None, array.size):
         rule = "of shape (examples,)" if length is None else f"of shape ({length},)"
         refuse(name, rule, f"shape {array.shape}", "Give one number for each example.")
@@ -32,7 +61,7 @@ def check_values(name: str, values: ArrayLike, length: int | None = None) -> np.
 
 def check_probabilities(name: str, values: ArrayLike) -> np.ndarray:
     """Return rows of probabilities in float64, clipped to [0, 1], or refuse them."""
-    p = np.asarray(values, np.float64)
+    p = as_numbers(name, values)
     if p.ndim != 2 or not p.size:
         refuse(name, "of shape (examples, classes)", f"shape {p.shape}", "Give one row for each example.")
     if not (np.isfinite(p).all() and p.min() >= -1e-5 and p.max() <= 1 + 1e-5):

@@ -15,6 +15,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
+from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import check_integer, refuse
 from isotherm.predictive.checks import check_labels, check_probabilities, check_values, check_weights
 
@@ -22,6 +23,7 @@ from isotherm.predictive.checks import check_labels, check_probabilities, check_
 LEAST_PROBABILITY = 1e-30
 
 
+@checked_call(prefix="iso.predictive.")
 def accuracy(probabilities: ArrayLike, labels: ArrayLike, weights: ArrayLike | None = None) -> float:
     """Share of examples whose likeliest class is the label: sum_i w_i 1{argmax_c p_ic = y_i} / sum_i w_i.
 
@@ -35,6 +37,7 @@ def accuracy(probabilities: ArrayLike, labels: ArrayLike, weights: ArrayLike | N
     return float(np.average(p.argmax(axis=1) == y, weights=w))
 
 
+@checked_call(prefix="iso.predictive.")
 def nll(probabilities: ArrayLike, labels: ArrayLike, weights: ArrayLike | None = None, is_sum: bool = False) -> float:
     """Negative log likelihood in nats: the mean of -log p_{i, y_i}, or its sum, weighted by w_i.
 
@@ -55,6 +58,7 @@ def nll(probabilities: ArrayLike, labels: ArrayLike, weights: ArrayLike | None =
     return float(np.dot(w, losses) if is_sum else np.average(losses, weights=w))
 
 
+@checked_call(prefix="iso.predictive.")
 def brier(probabilities: ArrayLike, labels: ArrayLike, weights: ArrayLike | None = None) -> float:
     """Brier score: the weighted mean over examples of sum_c (p_ic - 1{y_i = c})^2, between 0 and 2.
 
@@ -73,6 +77,7 @@ def brier(probabilities: ArrayLike, labels: ArrayLike, weights: ArrayLike | None
     return float(np.average(np.sum(misses**2, axis=1), weights=w))
 
 
+@checked_call(prefix="iso.predictive.")
 def brier_ood(probabilities: ArrayLike, weights: ArrayLike | None = None) -> float:
     """Brier score of examples of no known class: the weighted mean over examples of (1/C) sum_c p_ic^2.
 
@@ -107,6 +112,7 @@ class Calibration(NamedTuple):
     largest: float
 
 
+@checked_call(prefix="iso.predictive.")
 def calibration(
     probabilities: ArrayLike, labels: ArrayLike, num_bins: int = 15, weights: ArrayLike | None = None
 ) -> Calibration:
@@ -141,6 +147,7 @@ def calibration(
     return Calibration(edges, confidence, correct, mass, float(mass[is_used] @ gaps), float(gaps.max()))
 
 
+@checked_call(prefix="iso.predictive.")
 def summarize(probabilities: ArrayLike, labels: ArrayLike, weights: ArrayLike | None = None) -> dict[str, float]:
     """Accuracy, mean negative log likelihood, Brier score and expected calibration error (15 bins) in one dictionary.
 
@@ -156,6 +163,7 @@ def summarize(probabilities: ArrayLike, labels: ArrayLike, weights: ArrayLike | 
     }
 
 
+@checked_call(prefix="iso.predictive.")
 def entropy(probabilities: ArrayLike) -> np.ndarray:
     """Shannon entropy of each example in nats: -sum_c p_c log p_c, with 0 log 0 = 0.
 
@@ -167,6 +175,7 @@ def entropy(probabilities: ArrayLike) -> np.ndarray:
     return np.maximum(-np.sum(scipy.special.xlogy(p, p), axis=1), 0.0)
 
 
+@checked_call(prefix="iso.predictive.")
 def mutual_information(mean_probabilities: ArrayLike, mean_entropy: ArrayLike) -> np.ndarray:
     """What the draws disagree about: H(sum_s w_s p_s) - sum_s w_s H(p_s) for each example, in nats.
 
@@ -198,6 +207,7 @@ class Uncertainty(NamedTuple):
     mutual_information: np.ndarray
 
 
+@checked_call(prefix="iso.predictive.")
 def ensemble_uncertainty(probabilities_of_draws: Any, draw_weights: ArrayLike | None = None) -> Uncertainty:
     """Mean probabilities of an ensemble, their entropy, and the mutual information of label and draw.
 

@@ -6,11 +6,14 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from isotherm.foundation.errors import check_real, refuse
+from isotherm.foundation.calls import checked_call
+from isotherm.foundation.errors import check_real, refuse, short
 from isotherm.potentials.networks import NetworkPotential
 from isotherm.predictive.average import Draws
+from isotherm.predictive.checks import check_draws, check_network
 from isotherm.runs.estimates import normalized_weights
 from isotherm.sampling import Sampler, per_chain, sample
+from isotherm.sampling.sampler import check_sampler
 
 
 class Ensemble(NamedTuple):
@@ -21,6 +24,7 @@ class Ensemble(NamedTuple):
     log_weights: np.ndarray
 
 
+@checked_call(prefix="iso.predictive.")
 def trained(
     ensemble: Draws, potential: NetworkPotential, sampler: Sampler, *, num_steps: int | None = None, seed: int = 0
 ) -> Ensemble:
@@ -37,6 +41,9 @@ def trained(
         num_steps: iterations; None is one epoch.
         seed: of batches and noise.
     """
+    check_draws("ensemble", ensemble)
+    check_network(potential)
+    check_sampler(sampler)
     number = num_steps or -(-potential.num_data // (potential.batch_size or potential.num_data))
     log_weights = np.asarray(ensemble.log_weights)
     shape = log_weights.shape
@@ -65,7 +72,11 @@ def joined(*parts: tuple[Draws, float]) -> Ensemble:
     if not parts:
         refuse("parts", "at least one pair (ensemble, factor)", "none", "Give pairs.")
     draws, states, weights = [], [], []
-    for ensemble, factor in parts:
+    for part in parts:
+        if not isinstance(part, tuple) or len(part) != 2:
+            refuse("parts", "pairs (ensemble, factor)", short(part), "Write `joined((run, 1.0), (other, 1.0))`, say.")
+        ensemble, factor = part
+        check_draws("ensemble", ensemble)
         check_real("factor", factor, "Give what a draw of this part counts.", above=0.0)
         log_weights = np.asarray(ensemble.log_weights, np.float64)
         with np.errstate(divide="ignore"):

@@ -9,8 +9,10 @@ import numpy as np
 from jax import lax
 from jax.flatten_util import ravel_pytree
 
-from isotherm.foundation.errors import check_integer, check_real, refuse
+from isotherm.foundation.calls import checked_call
+from isotherm.foundation.errors import check_integer, check_real, check_type, refuse, short
 from isotherm.foundation.optional import require
+from isotherm.foundation.user_functions import check_function
 
 
 class Landscape(NamedTuple):
@@ -33,6 +35,7 @@ class Landscape(NamedTuple):
     shares: np.ndarray
 
 
+@checked_call(prefix="iso.predictive.")
 def project(
     paths: list[Any],
     loss: Callable[[Any], Any],
@@ -65,6 +68,9 @@ def project(
     check_integer("grid", grid, 2, "Give points along a side.")
     check_real("margin", margin, "Give a share of the range.", minimum=0.0)
     check_integer("num_tuning", num_tuning, 0, "Give gradient steps, or 0.")
+    check_function("loss", loss, "lambda weights: potential.energy(weights)")
+    if not isinstance(paths, (list, tuple)):
+        refuse("paths", "a list of paths", short(paths), "Give the draws of every chain, such as [chain0, chain1].")
     if not paths:
         refuse("paths", "at least one path", "none", "Give draws of a run.")
     one = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), paths[0])
@@ -94,8 +100,10 @@ def project(
     return Landscape(coordinates, of_paths, xs, ys, losses, values[:2] ** 2 / np.sum(values**2))
 
 
+@checked_call(prefix="iso.predictive.")
 def plot_landscape(landscape: Landscape, axis: Any = None, *, title: str = "", levels: int = 12) -> Any:
     """Contours of the losses with the paths over them; every path starts at its circle."""
+    check_type("landscape", landscape, Landscape, "what `iso.predictive.project` gave", "Call that first.")
     if axis is None:
         axis = require("matplotlib.figure", "plots").Figure(figsize=(5.0, 4.2), layout="constrained").add_subplot()
     floor = max(landscape.losses.min(), 1e-12)

@@ -8,6 +8,7 @@ Differs from the thesis: it shows the distribution of entropies only; the two ra
 import numpy as np
 from numpy.typing import ArrayLike
 
+from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import check_real
 from isotherm.predictive.checks import check_values, check_weights
 
@@ -15,6 +16,7 @@ from isotherm.predictive.checks import check_values, check_weights
 ROUNDING = 1e-12
 
 
+@checked_call(prefix="iso.predictive.")
 def auroc(
     inside: ArrayLike,
     outside: ArrayLike,
@@ -45,6 +47,7 @@ def auroc(
     return float(np.average((below + upto) / 2, weights=w) / total[-1])
 
 
+@checked_call(prefix="iso.predictive.")
 def fpr95(
     inside: ArrayLike,
     outside: ArrayLike,
@@ -79,6 +82,7 @@ def fpr95(
     return float(np.average(high <= threshold, weights=w))
 
 
+@checked_call(prefix="iso.predictive.")
 def entropy_cdf(
     values: ArrayLike, grid: ArrayLike | None = None, weights: ArrayLike | None = None
 ) -> tuple[np.ndarray, np.ndarray]:

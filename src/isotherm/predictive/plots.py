@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isotherm.foundation.errors import refuse
+from isotherm.foundation.calls import checked_call
+from isotherm.foundation.errors import check_type, refuse
 from isotherm.predictive.classification import Calibration
 from isotherm.predictive.ood import entropy_cdf
 from isotherm.runs.canvas import canvas
 
 
+@checked_call(prefix="iso.predictive.")
 def plot_reliability(calibration: Calibration, axis: Any = None) -> Any:
     """Accuracy against confidence, with the share of examples in each bin below. Returns Matplotlib's figure.
 
@@ -27,6 +29,8 @@ def plot_reliability(calibration: Calibration, axis: Any = None) -> Any:
         >>> figure.axes[0].get_title()
         'ECE 40.0 %'
     """
+    remedy = "Call `iso.predictive.calibration(probabilities, labels)` first."
+    check_type("calibration", calibration, Calibration, "what `iso.predictive.calibration` gave", remedy)
     figure, (axis,) = canvas(axis, 1, (4.2, 4.8))
     edges, is_used = calibration.edges, calibration.mass > 0
     left, width = edges[:-1], np.diff(edges)
@@ -41,6 +45,7 @@ def plot_reliability(calibration: Calibration, axis: Any = None) -> Any:
     return figure
 
 
+@checked_call(prefix="iso.predictive.")
 def plot_entropy_cdfs(
     values: Mapping[str, ArrayLike], weights: Mapping[str, ArrayLike] | None = None, axis: Any = None
 ) -> Any:
@@ -58,7 +63,9 @@ def plot_entropy_cdfs(
         >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
         ['one model', 'average']
     """
-    weights = weights or {}
+    weights = {} if weights is None else weights
+    for name, given in (("values", values), ("weights", weights)):
+        check_type(name, given, Mapping, "a dictionary by the names of models", 'Write {"average": entropies}, say.')
     if not values:
         refuse("values", "a dictionary with an entry", "{}", "Give the entropies of at least one model.")
     if unknown := set(weights) - set(values):

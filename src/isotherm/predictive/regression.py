@@ -13,8 +13,9 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
+from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import check_real, refuse
-from isotherm.predictive.checks import check_values, check_weights
+from isotherm.predictive.checks import as_numbers, check_values, check_weights
 
 # Halves the bracket of a quantile to below the rounding of float64.
 NUM_BISECTIONS = 60
@@ -22,6 +23,7 @@ NUM_BISECTIONS = 60
 ROUNDING = 1e-12
 
 
+@checked_call(prefix="iso.predictive.")
 def predictive_mean(means: ArrayLike, draw_weights: ArrayLike | None = None) -> np.ndarray:
     """Weighted mean over draws, sum_s v_s means[s, i], one for each example.
 
@@ -33,6 +35,7 @@ def predictive_mean(means: ArrayLike, draw_weights: ArrayLike | None = None) -> 
     return v @ mu
 
 
+@checked_call(prefix="iso.predictive.")
 def rmse(mean: ArrayLike, targets: ArrayLike, weights: ArrayLike | None = None) -> float:
     """Root of the weighted mean over examples of (mean_i - y_i)^2.
 
@@ -45,6 +48,7 @@ def rmse(mean: ArrayLike, targets: ArrayLike, weights: ArrayLike | None = None) 
     return float(np.sqrt(np.average(errors**2, weights=check_weights("weights", weights, len(mean)))))
 
 
+@checked_call(prefix="iso.predictive.")
 def gaussian_nll(
     means: ArrayLike,
     noise: ArrayLike,
@@ -67,6 +71,7 @@ def gaussian_nll(
     return float(np.average(-np.logaddexp.reduce(log_density + np.log(v)[:, None], axis=0), weights=w))
 
 
+@checked_call(prefix="iso.predictive.")
 def crps(
     means: ArrayLike,
     targets: ArrayLike,
@@ -107,6 +112,7 @@ def crps(
     return float(np.average(v @ _absolute(y - mu, sd) - spread, weights=w))
 
 
+@checked_call(prefix="iso.predictive.")
 def intervals(
     means: ArrayLike, level: float = 0.9, draw_weights: ArrayLike | None = None, noise: ArrayLike | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -131,6 +137,7 @@ def intervals(
     return low, high
 
 
+@checked_call(prefix="iso.predictive.")
 def coverage(low: ArrayLike, high: ArrayLike, targets: ArrayLike, weights: ArrayLike | None = None) -> float:
     """Share of targets inside their intervals, ends included: sum_i w_i 1{low_i <= y_i <= high_i} / sum_i w_i.
 
@@ -168,7 +175,7 @@ def _quantile(mu: np.ndarray, v: np.ndarray, sd: np.ndarray | None, q: float) ->
 
 def _draws(means: ArrayLike, draw_weights: ArrayLike | None, noise: ArrayLike | None = 1.0) -> tuple[np.ndarray, ...]:
     """Means, weights of sum one, and standard deviations of the draws that have weight."""
-    mu = np.asarray(means, np.float64)
+    mu = as_numbers("means", means)
     if mu.ndim != 2 or not mu.size:
         refuse("means", "of shape (draws, examples)", f"shape {mu.shape}", "Put the draws first.")
     v = check_weights("draw_weights", draw_weights, len(mu))

@@ -4,12 +4,14 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
+from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import check_real, refuse
-from isotherm.predictive.checks import check_labels, check_weights
+from isotherm.predictive.checks import as_numbers, check_labels, check_weights
 
 LOWEST, HIGHEST = 1e-3, 1e3
 
 
+@checked_call(prefix="iso.predictive.")
 def fit_temperature(logits: ArrayLike, labels: ArrayLike, weights: ArrayLike | None = None) -> float:
     """The temperature T that minimizes the negative log likelihood of softmax(logits / T).
 
@@ -61,6 +63,7 @@ def fit_temperature(logits: ArrayLike, labels: ArrayLike, weights: ArrayLike | N
     return float(np.exp(root_scalar(slope, bracket=(low, high), method="brentq", xtol=1e-12).root))
 
 
+@checked_call(prefix="iso.predictive.")
 def scaled(logits: ArrayLike, temperature: float) -> np.ndarray:
     """Probabilities softmax(logits / temperature) over the last axis.
 
@@ -77,7 +80,7 @@ def scaled(logits: ArrayLike, temperature: float) -> np.ndarray:
 
 
 def _checked(logits: ArrayLike) -> np.ndarray:
-    z = np.asarray(logits, np.float64)
+    z = as_numbers("logits", logits)
     if z.ndim < 2 or not z.size:
         refuse("logits", "of shape (examples, classes)", f"shape {z.shape}", "Give one row for each example.")
     if not np.isfinite(z).all():

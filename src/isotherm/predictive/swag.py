@@ -9,10 +9,12 @@ import numpy as np
 from jax import Array
 
 from isotherm.engine import programs
+from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import check_integer, check_real, refuse
 from isotherm.foundation.randomness import seed_key
 from isotherm.potentials.networks import NetworkPotential
 from isotherm.predictive.average import Draws
+from isotherm.predictive.checks import check_draws, check_network
 from isotherm.predictive.ensembles import Ensemble
 
 
@@ -92,6 +94,7 @@ class Swag:
         return np.zeros((self.num_gaussians, num))
 
 
+@checked_call(prefix="iso.predictive.")
 def fit_swag(run: Draws, *, rank: int = 20, cycle_length: int | None = None) -> Swag:
     """The Gaussians of a run of SGD: one for each chain, and for each cycle of a chain.
 
@@ -104,6 +107,7 @@ def fit_swag(run: Draws, *, rank: int = 20, cycle_length: int | None = None) -> 
             cycSWAG. None is SWAG, with one Gaussian for each chain (several chains are MultiSWAG).
     """
     check_integer("rank", rank, 2, "Give the columns of the low-rank part.")
+    check_draws("run", run)
     *lead, num_draws = np.shape(run.log_weights)
     cycles = np.zeros(num_draws, int)
     if cycle_length is not None:
@@ -123,10 +127,12 @@ def fit_swag(run: Draws, *, rank: int = 20, cycle_length: int | None = None) -> 
     return Swag(*together)
 
 
+@checked_call(prefix="iso.predictive.")
 def refresh_statistics(
     potential: NetworkPotential, weights: Any, model_state: Any, num_batches: int | None = None
 ) -> Any:
     """The model state after passes over `num_batches` batches in training mode at fixed weights; None is one epoch."""
+    check_network(potential)
     assert potential.batch_size is not None
     number = num_batches or -(-potential.num_data // potential.batch_size)
     found = programs.call(_refresh, potential.on_device(), jnp.asarray(number), weights, model_state)

@@ -5,6 +5,7 @@ from typing import Any
 
 from isotherm.runs.names import shapes_of
 from isotherm.runs.run_data import RunData
+from isotherm.runs.spent import time_of
 
 _MOST_LEAVES = 4
 
@@ -17,9 +18,14 @@ def lines_of(run: RunData) -> list[str]:
     sizes = [f"{runs[0]} runs", *sizes] if runs else sizes
     thinning, burn_in = settings.get("thinning", 1), settings.get("burn_in", 0)
     steps = f"{run.num_steps} steps, thinning {thinning}, burn-in {burn_in}"
-    time = f"{run.seconds:.3g} s, and {run.compile_seconds:.3g} s of compiling"
     sampler, potential = _texts(run.config)
-    return [f"Run of {sampler} on {potential}", f"{' x '.join(sizes)} of {_leaves(run)}", steps, time, _notes(run)]
+    return [
+        f"Run of {sampler} on {potential}",
+        f"{' x '.join(sizes)} of {_leaves(run)}",
+        steps,
+        time_of(run),
+        _notes(run),
+    ]
 
 
 def html_of(run: RunData) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from isotherm.foundation.errors import refuse
+from isotherm.foundation.errors import refuse, short
 from isotherm.runs.estimates import normalized_weights, pieces
 
 # Quantiles need all draws of a coordinate at once: as many coordinates are looked at together as fit.
@@ -29,9 +29,12 @@ def std(draws: Any, log_weights: np.ndarray) -> Any:
 
 def quantile(q: Any, draws: Any, log_weights: np.ndarray) -> Any:
     """The smallest value up to which at least `q` of the weight lies, for every coordinate; see `Run.quantile`."""
-    levels = np.asarray(q, np.float64)
+    try:
+        levels = np.asarray(q, np.float64)
+    except (TypeError, ValueError):
+        levels = np.asarray(np.nan)
     if not np.all((levels >= 0.0) & (levels <= 1.0)):
-        refuse("q", "between 0 and 1", q, "Give probabilities, such as 0.5 or [0.05, 0.95].")
+        refuse("q", "between 0 and 1", short(q), "Give probabilities, such as 0.5 or [0.05, 0.95].")
     weights = normalized_weights(log_weights)
     used = weights.reshape(-1) > 0
     group = max(1, GROUP_BYTES // (8 * max(int(used.sum()), 1)))

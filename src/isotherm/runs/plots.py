@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from isotherm.foundation.errors import refuse
+from isotherm.foundation.errors import refuse, short
 from isotherm.runs.canvas import canvas
 from isotherm.runs.estimates import normalized_weights
 from isotherm.runs.names import coordinate_name, shapes_of
@@ -33,6 +33,8 @@ def plot_density(
     run: RunData, coordinates: tuple[int, ...] = (0, 1), bins: int = 100, limits: Any = None, axes: Any = None
 ) -> Any:
     """See `Run.plot_density`."""
+    if limits is not None and (np.shape(limits) != (2,) or not limits[0] < limits[1]):
+        refuse("limits", "(low, high) with low below high", short(limits), "Write `limits=(-2.5, 2.5)`, say.")
     values, names = _chosen(run, coordinates[:2])
     weights = normalized_weights(np.asarray(run.log_weights)).reshape(-1)
     figure, (axis,) = canvas(axes, 1, (5.0, 4))
@@ -90,9 +92,13 @@ def _chosen(run: RunData, coordinates: tuple[int, ...]) -> tuple[list[np.ndarray
     lead = run.log_weights.ndim
     shapes = shapes_of(run.draws, lead)
     size = sum(math.prod(shape) for shape in shapes.values())
-    kept = [number for number in coordinates if 0 <= number < size]
+    is_counted = not isinstance(coordinates, str) and all(
+        isinstance(number, (int, np.integer)) for number in coordinates
+    )
+    kept = [number for number in coordinates if 0 <= number < size] if is_counted else []
     if not kept:
-        refuse("coordinates", f"numbers from 0 to {size - 1}", coordinates, "They are counted through the leaves.")
+        got = short(coordinates)
+        refuse("coordinates", f"numbers from 0 to {size - 1}", got, "They are counted through the leaves: (0, 1), say.")
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(run.draws)]
     flat = np.concatenate([leaf.reshape(*leaf.shape[:lead], -1) for leaf in leaves], axis=-1)
     return [flat[..., number] for number in kept], [coordinate_name(shapes, number) for number in kept]

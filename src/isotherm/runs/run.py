@@ -25,9 +25,11 @@ class Run(RunViews):
         config: what was asked for.
         environment: versions and device.
         num_steps: iterations done.
-        seconds: wall-clock time since the run was last started or resumed, without `compile_seconds`.
-        compile_seconds: what the compiler took before that.
+        seconds: wall-clock time of sampling since the run was last started or resumed.
+        compile_seconds: of preparing before that, nearly all of it the compiler's.
         checkup: measures the bias when somebody asks, or what was measured; None where nothing is known of it.
+        pilot_seconds: of pilots before that, which chose a partition or a ladder, with their own compiling.
+        earlier_seconds: of all these in the parts of the run before it was resumed, each up to its last checkpoint.
 
     Example:
         >>> import isotherm as iso, jax.numpy as jnp

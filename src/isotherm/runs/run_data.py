@@ -7,7 +7,7 @@ from typing import Any, Self
 import jax
 import numpy as np
 
-from isotherm.foundation.errors import check_real, refuse
+from isotherm.foundation.errors import check_real, refuse, short
 from isotherm.runs import saving
 from isotherm.runs.bias import Bias
 from isotherm.runs.record_times import RecordTimes
@@ -30,6 +30,8 @@ class RunData:
     seconds: float
     compile_seconds: float
     checkup: Any = None
+    pilot_seconds: float = 0.0
+    earlier_seconds: float = 0.0
 
     @classmethod
     def assemble(
@@ -105,6 +107,10 @@ class RunData:
 
     def select(self, draws: Any) -> Self:
         """The run with some of its draws: those that an index array or a slice picks."""
+        if not isinstance(draws, slice) and np.asarray(draws).dtype.kind not in "biu":
+            refuse(
+                "draws", "a slice or an array of integers", short(draws), "Write `run.select(slice(100, None))`, say."
+            )
         place = (*(slice(None),) * (self.log_weights.ndim - 1), draws)
         picked = {name: jax.tree.map(lambda leaf: leaf[place], getattr(self, name)) for name in saving.DRAWN}
         return dataclasses.replace(self, times=np.asarray(self.times[draws]), **picked)

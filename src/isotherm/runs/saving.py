@@ -10,13 +10,14 @@ import numpy as np
 from isotherm.foundation.errors import refuse
 from isotherm.runs.bias import bias_from
 from isotherm.runs.record_times import RecordTimes
+from isotherm.runs.spent import SPENT
 from isotherm.runs.store import FORMAT, check_format, read_json, read_records, write_arrays, write_json
 
 if TYPE_CHECKING:
     from isotherm.runs.run import Run
 
 DRAWN = ("draws", "log_weights", "energies", "observed", "model_state")
-_TOTALS = ("num_steps", "seconds", "compile_seconds")
+_TOTALS = ("num_steps", *SPENT)
 
 
 def save(run: "Run", folder: pathlib.Path) -> None:
@@ -40,10 +41,15 @@ def write_end(run: "Run", folder: pathlib.Path) -> None:
     write_json(folder / "finished.json", {"times": times} | {name: getattr(run, name) for name in _TOTALS})
 
 
-def write_progress(folder: pathlib.Path, iteration: int, times: RecordTimes, seconds: float) -> None:
+def write_progress(folder: pathlib.Path, iteration: int, times: RecordTimes, spent: dict[str, float]) -> None:
     """What is known at a checkpoint, from which a run that was killed can be read."""
-    known = {"num_steps": iteration, "times": dataclasses.asdict(times), "seconds": seconds, "compile_seconds": 0.0}
-    write_json(folder / "progress.json", known)
+    write_json(folder / "progress.json", {"num_steps": iteration, "times": dataclasses.asdict(times), **spent})
+
+
+def seconds_until(folder: pathlib.Path) -> float:
+    """All seconds that the run in `folder` took up to its last checkpoint; 0 where it has none."""
+    path = folder / "progress.json"
+    return sum(read_json(path).get(name, 0.0) for name in SPENT) if path.exists() else 0.0
 
 
 def load(folder: pathlib.Path) -> dict[str, Any]:
@@ -61,7 +67,7 @@ def load(folder: pathlib.Path) -> dict[str, Any]:
         "config": stored["config"],
         "environment": stored["environment"],
         "checkup": bias_from(end["bias"]) if "bias" in end else None,
-        **{name: finished[name] for name in _TOTALS},
+        **{name: finished[name] for name in _TOTALS if name in finished},
     }
 
 
@@ -81,5 +87,5 @@ def _load_unfinished(folder: pathlib.Path, stored: dict[str, Any]) -> dict[str, 
         "config": stored["config"],
         "environment": stored["environment"],
         "checkup": None,
-        **{name: progress[name] for name in _TOTALS},
+        **{name: progress[name] for name in _TOTALS if name in progress},
     }

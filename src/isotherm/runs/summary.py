@@ -13,6 +13,7 @@ from isotherm.runs.coupling_notes import notes_on_contours, notes_on_exchange
 from isotherm.runs.names import coordinate_name, shapes_of
 from isotherm.runs.run_data import RunData
 from isotherm.runs.run_estimates import RunEstimates
+from isotherm.runs.spent import time_of
 
 # Coordinates that are shown, and whose R-hat and errors are looked at: all, or some of a large position.
 _MOST_ROWS, _MOST_JUDGED = 50, 1_000
@@ -78,7 +79,7 @@ def _share_rejected(run: RunEstimates) -> float:
 
 def _notes(run: RunEstimates) -> list[str]:
     total = int(run.log_weights.size)
-    notes = [f"{total} draws of {run.name or 'a sampler'} in {run.num_steps} iterations, {run.seconds:.3g} s."]
+    notes = [f"{total} draws of {run.name or 'a sampler'} in {run.num_steps} iterations: {time_of(run)}."]
     notes += notes_at_once(run)
     if "diverged_at" not in run.stats:
         return notes

@@ -18,7 +18,7 @@ from isotherm.engine.periodic import work_inside
 from isotherm.engine.program import Program, identity
 from isotherm.engine.random_inputs import Keys, draw_batches, draw_noise, open_streams
 from isotherm.engine.records import Milestones, Records, init_milestones, row_at
-from isotherm.foundation.errors import refuse
+from isotherm.foundation.errors import check_type, refuse, short
 from isotherm.foundation.parts import Part, Static, as_arguments, number_dtype
 from isotherm.foundation.randomness import seed_key
 from isotherm.potentials.batches import Batch
@@ -93,6 +93,8 @@ def begin(sampler: "Sampler", potential: Potential, positions: Any) -> LoopState
 
 def step(sampler: "Sampler", key: Any, state: LoopState, data: Any) -> tuple[LoopState, Info]:
     """One iteration: by the compiled block where nothing is traced, else by the same iteration in the user's own program."""
+    remedy = "Call `state, info = sampler.step(key, state)` with what `sampler.init(potential, position)` gave."
+    check_type("state", state, LoopState, "the state of a loop", remedy)
     num_chains = jax.tree.leaves(state.chains.position)[0].shape[0]
     keys = open_streams(_words(key), np.zeros((), np.int32), num_chains)
     potential = state.packing.around(state.potential)
@@ -158,6 +160,8 @@ def _given(parts: Parts, data: Any, num_chains: int) -> tuple[Any, ...]:
 
 def _words(key: Any) -> Any:
     """The words of a key, of the new kind or the old; on the host where it is not traced."""
+    if not hasattr(key, "dtype"):
+        refuse("key", "a key of JAX", short(key), "Pass `jax.random.key(0)`, say.")
     is_new = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
     words = jax.random.key_data(seed_key(key)) if is_new else jnp.asarray(key)
     return words if isinstance(words, Tracer) else np.asarray(words)

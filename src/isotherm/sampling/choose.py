@@ -9,6 +9,7 @@ import jax
 
 from isotherm.engine.program import identity
 from isotherm.foundation.errors import refuse
+from isotherm.foundation.user_functions import call_traced
 from isotherm.potentials.potential import Potential
 from isotherm.sampling.sampler import Sampler
 from isotherm.sampling.settings import Settings
@@ -47,6 +48,13 @@ def collect_of(collect: Callable[[Any], Any], potential: Potential) -> Callable[
         return collect(space(position))
 
     return of_free
+
+
+def check_collect(collect: Callable[[Any], Any], potential: Potential, position: Any) -> None:
+    """Refuse, before anything is compiled, what cannot be kept of a position, leaves (run, chain, ...)."""
+    one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[2:], leaf.dtype), position)
+    rule = "a function of one position that returns arrays"
+    call_traced("collect", rule, jax.eval_shape, collect_of(collect, potential), one)
 
 
 def _has_ladder(sampler: Sampler, settings: Settings) -> bool:

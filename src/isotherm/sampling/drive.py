@@ -42,15 +42,19 @@ class Host:
 
 @dataclasses.dataclass(frozen=True)
 class Reached:
-    """How far a run is: its carry before `iteration`, None at the start, and how many records were kept."""
+    """How far a run is: its carry before `iteration`, None at the start, how many records were kept, and seconds up to there."""
 
     carry: Carry | None = None
     iteration: int = 0
     num_records: int = 0
+    seconds: float = 0.0
 
 
-def drive(prepared: PreparedRun, host: Host, reached: Reached, prepare_seconds: float) -> list[Run]:
-    """The runs after all iterations, one for each sampler, from what was reached before."""
+def drive(prepared: PreparedRun, host: Host, reached: Reached, since: float) -> list[Run]:
+    """The runs after all iterations, one for each sampler, from what was reached before.
+
+    `since` is when preparing began, by `time.perf_counter`; what of that were pilots is said by `prepared`.
+    """
     program, settings, times = prepared.program, prepared.settings, prepared.times
     axis = prepared.layout.draw_axis
     sink = MemorySink(len(times), axis) if host.folder is None else StoreSink(host.folder / "records", len(times), axis)
@@ -59,6 +63,8 @@ def drive(prepared: PreparedRun, host: Host, reached: Reached, prepare_seconds: 
     carry, iteration, num_done = reached.carry or carry, reached.iteration, reached.num_records
     pace = settings.block_length or program.chunk
     began = time.perf_counter()
+    spent = {"seconds": 0.0, "compile_seconds": began - since - prepared.pilot_seconds}
+    spent |= {"pilot_seconds": prepared.pilot_seconds, "earlier_seconds": reached.seconds}
     saved = began - max(host.checkpoint_every - _SECONDS_TO_FIRST_CHECKPOINT, 0.0)
     lanes = int(np.prod(program.lanes))
     name = prepared.configs[0]["sampler"]["name"]
@@ -87,7 +93,7 @@ def drive(prepared: PreparedRun, host: Host, reached: Reached, prepare_seconds: 
                 sink.flush()
                 checkpoints.save(iteration, carry, num_done)
                 saved = time.perf_counter()
-                write_progress(checkpoints.folder, iteration, times, saved - began)
+                write_progress(checkpoints.folder, iteration, times, spent | {"seconds": saved - began})
             if interrupts.received is not None:
                 break
             if np.all(np.asarray(carry.milestones.diverged_at) >= 0):
@@ -95,14 +101,14 @@ def drive(prepared: PreparedRun, host: Host, reached: Reached, prepare_seconds: 
             if host.callback is not None and host.callback(Status.of(iteration, carry.milestones)) is True:
                 break
     sink.flush()
-    spent = {"seconds": time.perf_counter() - began, "compile_seconds": prepare_seconds}
+    spent["seconds"] = time.perf_counter() - began
     diverged_at = prepared.layout.state(carry.milestones.diverged_at)
     is_without_draws = num_done == 0 or bool(np.all((diverged_at >= 0) & (diverged_at <= times[0])))
     if checkpoints is not None:
         # A run that was stopped ahead of its first draw can go on; one that diverged there cannot.
         if not (is_without_draws and np.all(diverged_at >= 0)):
             checkpoints.save(iteration, carry, num_done)
-            write_progress(checkpoints.folder, iteration, times, spent["seconds"])
+            write_progress(checkpoints.folder, iteration, times, spent)
         checkpoints.close()
     if interrupts.received is not None:
         _report_interrupt(prepared, host.folder, iteration)

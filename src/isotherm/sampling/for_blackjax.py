@@ -43,7 +43,7 @@ def to_blackjax(sampler: Sampler, potential: Any, num_chains: int | None = None)
         >>> state = algorithm.init(jnp.ones(2))  # doctest: +SKIP
         >>> state, info = algorithm.step(jax.random.key(0), state)  # doctest: +SKIP
     """
-    base = require("blackjax.base", "peers")
+    base = require("blackjax.base", None)
     potential = as_potential(potential)
     if potential.is_streamed:
         refuse(

@@ -1,6 +1,7 @@
 """A short run of the plain sampler before the real one, for couplings that must know the energies first."""
 
 import dataclasses
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -79,6 +80,7 @@ def with_pilot(potential: Potential, sampler: Sampler, settings: Settings, posit
 
 def _watch(potential: Potential, pair: tuple[Sampler, ...], settings: Settings, starts: Any, num_steps: int) -> Pilot:
     """Energies (time, chain) of both samplers in a run of so many iterations."""
+    began = time.perf_counter()
     own = Settings(
         num_steps,
         settings.num_chains,
@@ -86,7 +88,7 @@ def _watch(potential: Potential, pair: tuple[Sampler, ...], settings: Settings, 
         thinning=max(num_steps // 1000, 1),
         chain_mode=settings.chain_mode,
     )
-    runs = drive(prepare(potential, pair, own, Layout(2, None, None), starts), Host(progress=False), Reached(), 0.0)
+    runs = drive(prepare(potential, pair, own, Layout(2, None, None), starts), Host(progress=False), Reached(), began)
     cold, hot = (np.asarray(run.observed["energies"])[:, 1:].T for run in runs)
     return Pilot(cold, hot, float(np.sqrt(np.mean(runs[0].stats["variance"]))))
 

@@ -47,6 +47,7 @@ class PreparedRun:
         configs: what was asked for in JSON, for each sampler.
         potential: as the user gave it.
         samplers: likewise, after their pilots.
+        pilot_seconds: what those took.
     """
 
     program: Program
@@ -59,6 +60,7 @@ class PreparedRun:
     configs: tuple[dict[str, Any], ...]
     potential: Potential
     samplers: tuple[Sampler, ...]
+    pilot_seconds: float = 0.0
 
     def init(self) -> tuple[Carry, Records]:
         """The carry before the first iteration, and empty buffers."""

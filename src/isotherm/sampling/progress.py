@@ -1,7 +1,10 @@
 """A progress bar for people who are watching, and silence for everyone else."""
 
+import contextlib
+import contextvars
 import sys
 import time
+from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
 
 import jax
@@ -30,6 +33,20 @@ class Status(NamedTuple):
         return cls(iteration, found.best_energy, found.best_position, found.first_hit)
 
 
+# The bars of runs inside a larger display, which draws them; None where a run draws its own.
+_INSIDE: contextvars.ContextVar[list[Any] | None] = contextvars.ContextVar("inside", default=None)
+
+
+@contextlib.contextmanager
+def bars_inside(bars: list[Any] | None) -> Iterator[None]:
+    """Lets runs put their bars into a list in place of drawing them: a terminal has room for one display at a time."""
+    token = _INSIDE.set(bars)
+    try:
+        yield
+    finally:
+        _INSIDE.reset(token)
+
+
 class Progress:
     """Shows iterations, speed, energy and time left, on standard error.
 
@@ -42,7 +59,9 @@ class Progress:
         self._num_chains = num_chains
         self._bar: Any = None
         self._task: Any = None
-        self.is_shown = sys.stderr.isatty() if is_shown is None else is_shown
+        self._inside = _INSIDE.get()
+        is_watched = self._inside is not None or sys.stderr.isatty()
+        self.is_shown = is_watched if is_shown is None else is_shown
 
     def __enter__(self) -> Self:
         if self.is_shown:
@@ -59,7 +78,10 @@ class Progress:
                 TimeRemainingColumn(),
             )
             self._bar = Bar(*columns, console=Console(stderr=True))
-            self._bar.start()
+            if self._inside is None:
+                self._bar.start()
+            else:
+                self._inside.append(self._bar)
             fields = {"completed": self._first, "speed": "compiling", "energy": ""}
             self._task = self._bar.add_task(self._name, total=self._last, **fields)
         self._began = time.perf_counter()
@@ -73,8 +95,10 @@ class Progress:
             self._bar.update(self._task, completed=iteration, **fields)
 
     def __exit__(self, *_: Any) -> None:
-        if self._bar is not None:
+        if self._bar is not None and self._inside is None:
             self._bar.stop()
+        elif self._bar is not None and self._inside is not None:
+            self._inside.remove(self._bar)
 
 
 def _short(number: float) -> str:

@@ -17,6 +17,7 @@ from isotherm.foundation.errors import check_folder, refuse
 from isotherm.potentials.potential import Potential
 from isotherm.runs.pytree_json import named_leaves
 from isotherm.runs.run import Run
+from isotherm.runs.saving import seconds_until
 from isotherm.runs.store import check_format, read_json, read_records, write_json
 from isotherm.sampling.checkpoints import Checkpoints
 from isotherm.sampling.choose import ladders_of
@@ -82,6 +83,7 @@ def go_on_with(
     init: Any,
     collect: Callable[[Any], Any],
     host: Host,
+    pilot_seconds: float,
 ) -> Run:
     """For `sample(resume=True)`: go on with the run in the host's folder, whose settings must be those that are asked for."""
     assert host.folder is not None
@@ -90,7 +92,7 @@ def go_on_with(
         if stored[name] != asked[name]:
             refuse(name, f"{stored[name]}, as in the run in {host.folder}", asked[name], "Start another run elsewhere.")
     with locked(host.folder, "out"):
-        return _go_on(potential, sampler, settings.num_steps, init, collect, host)
+        return _go_on(potential, sampler, settings.num_steps, init, collect, host, pilot_seconds)
 
 
 def _go_on(
@@ -100,8 +102,9 @@ def _go_on(
     init: Any,
     collect: Callable[[Any], Any],
     host: Host,
+    pilot_seconds: float = 0.0,
 ) -> Run:
-    began, folder = time.perf_counter(), host.folder
+    began, folder = time.perf_counter() - pilot_seconds, host.folder
     assert folder is not None
     config, stored = read_configuration(folder)
     settings = Settings(**{**config["settings"], "num_steps": num_steps or config["settings"]["num_steps"]})
@@ -112,21 +115,23 @@ def _go_on(
     if Layout(None, settings.num_runs, ladders_of(sampler, settings)).total is None:
         position = jax.tree.map(lambda leaf: leaf[None], position)
     first = jax.tree.map(lambda leaf: leaf[0, 0], position)
+    tick, chosen = time.perf_counter(), sampler
     sampler = with_ladder(potential, sampler, lambda: first, settings.seed)
-    prepared = ready(potential, sampler, settings, position, collect, config["source"])
+    pilot_seconds += 0.0 if sampler is chosen else time.perf_counter() - tick
+    prepared = ready(potential, sampler, settings, position, collect, config["source"], pilot_seconds)
     asked = prepared.configs[0]
     _compare(config, asked)
     checkpoints = Checkpoints(folder)
     found = checkpoints.restore(jax.eval_shape(lambda: prepared.program._init(prepared.position))[0])
     checkpoints.close()
-    reached = Reached() if found is None else Reached(found[1], found[0], found[2])
+    reached = Reached() if found is None else Reached(found[1], found[0], found[2], seconds_until(folder))
     if settings.num_steps != config["settings"]["num_steps"]:
         (folder / "finished.json").unlink(missing_ok=True)
         config["settings"]["num_steps"] = settings.num_steps
         config["temperature"] = asked["temperature"]
         write_json(folder / "run.json", {**stored, "config": config})
     prepared = dataclasses.replace(prepared, configs=(config,))
-    return drive(prepared, host, reached, time.perf_counter() - began)[0]
+    return drive(prepared, host, reached, began)[0]
 
 
 def read_configuration(folder: pathlib.Path) -> tuple[dict[str, Any], dict[str, Any]]:

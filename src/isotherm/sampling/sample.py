@@ -1,6 +1,7 @@
 """`sample`: run a sampler on a potential."""
 
 import contextlib
+import dataclasses
 import pathlib
 import shutil
 import time
@@ -16,7 +17,7 @@ from isotherm.foundation.user_functions import check_function
 from isotherm.potentials.potential import Potential
 from isotherm.runs.run import Run
 from isotherm.runs.store import FORMAT, write_arrays, write_json
-from isotherm.sampling.choose import collect_of, ladders_of, settings_of
+from isotherm.sampling.choose import check_collect, collect_of, ladders_of, settings_of
 from isotherm.sampling.describe import environment
 from isotherm.sampling.drive import Host, Reached, drive
 from isotherm.sampling.ladder_search import with_ladder
@@ -106,10 +107,12 @@ def sample(
     potential, sampler = as_potential(potential), check_sampler(sampler)
     check_function("collect", collect, "lambda x: x")
     if callback is not None:
-        check_function("callback", callback, "lambda status: status.iteration > 1000")
+        check_function("callback", callback, "lambda status: status.iteration > 1000", num_arguments=1)
     folder = None if out is None else check_folder("out", out, 'Write `out="my-run"`, say.')
     init = choose_init(init, potential)
+    tick, chosen = time.perf_counter(), sampler
     sampler = with_ladder(potential, sampler, lambda: first_position(init, seed), seed)
+    ladder_seconds = 0.0 if sampler is chosen else time.perf_counter() - tick
     settings = settings_of(
         sampler,
         init,
@@ -132,16 +135,16 @@ def sample(
         from isotherm.sampling.resume import go_on_with
 
         host = Host(pathlib.Path(out), checkpoint_every, progress, throw, callback, measure_bias)
-        return go_on_with(potential, sampler, settings, first_position(init, seed), collect, host)
+        return go_on_with(potential, sampler, settings, first_position(init, seed), collect, host, ladder_seconds)
     with contextlib.ExitStack() as stack:
         folder = None if folder is None else stack.enter_context(_claimed(folder))
         layout = Layout(None, settings.num_runs, ladders_of(sampler, settings))
         position = start_positions(init, settings.seed_key(), layout.run_numbers, settings.num_chains)
-        prepared = ready(potential, sampler, settings, position, collect, source)
+        prepared = ready(potential, sampler, settings, position, collect, source, ladder_seconds)
         if folder is not None:
             _write_start(prepared, folder)
         host = Host(folder, checkpoint_every, progress, throw, callback, measure_bias)
-        return drive(prepared, host, Reached(), time.perf_counter() - began)[0]
+        return drive(prepared, host, Reached(), began)[0]
 
 
 def ready(
@@ -151,13 +154,18 @@ def ready(
     position: Any,
     collect: Callable[[Any], Any],
     source: dict[str, Any] | None,
+    pilot_seconds: float = 0.0,
 ) -> PreparedRun:
-    """A run of one sampler, once all that can be refused was."""
+    """A run of one sampler, once all that can be refused was. `pilot_seconds` were spent on pilots before."""
     sampler.check(potential, position)
+    check_collect(collect, potential, position)
     potential.check_temperature(temperature_of_draws(sampler, settings.record_times(sampler.window)))
     layout = Layout(None, settings.num_runs, ladders_of(sampler, settings))
+    tick, chosen = time.perf_counter(), sampler
     sampler = with_pilot(potential, sampler, settings, position)
-    return prepare(potential, (sampler,), settings, layout, position, collect_of(collect, potential), source)
+    pilot_seconds += 0.0 if sampler is chosen else time.perf_counter() - tick
+    prepared = prepare(potential, (sampler,), settings, layout, position, collect_of(collect, potential), source)
+    return dataclasses.replace(prepared, pilot_seconds=pilot_seconds)
 
 
 def _write_start(prepared: PreparedRun, folder: pathlib.Path) -> None:

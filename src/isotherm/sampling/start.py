@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import refuse, short
 from isotherm.foundation.randomness import Purpose, chain_keys, run_keys, seed_key
 from isotherm.foundation.user_functions import call_traced
@@ -30,6 +31,7 @@ class PerChain:
         return lengths.pop()[0]
 
 
+@checked_call()
 def per_chain(positions: Any) -> PerChain:
     """Marks `init` as one position per chain, rather than one position that happens to have that shape.
 
@@ -92,6 +94,11 @@ def _key(words: Array) -> Array:
 def _as_arrays(position: Any) -> Any:
     leaves = jax.tree.leaves(position)
     for leaf in leaves:
+        if hasattr(leaf, "iloc") and np.ndim(leaf) > 1:
+            remedy = (
+                "Pass its numbers: frame.to_numpy(), or `iso.per_chain(frame.to_numpy())` if rows are starts of chains."
+            )
+            refuse("init", "a position of arrays", f"a {type(leaf).__name__}", remedy)
         if np.asarray(leaf).dtype.kind in "OUS":
             refuse("init", "a position of floating-point numbers", short(leaf), "Pass `jnp.zeros(2)`, say.")
     kinds = {str(jnp.result_type(leaf)) for leaf in leaves}

@@ -11,14 +11,15 @@ import numpy as np
 from isotherm.engine.program import identity
 from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import refuse, short
+from isotherm.foundation.user_functions import check_function
 from isotherm.potentials.potential import Potential
 from isotherm.runs.run import Run
-from isotherm.sampling.choose import collect_of, ladders_of, settings_of
+from isotherm.sampling.choose import check_collect, collect_of, ladders_of, settings_of
 from isotherm.sampling.drive import Host, Reached, drive
 from isotherm.sampling.layout import Layout
 from isotherm.sampling.pilot import with_pilot
 from isotherm.sampling.prepare import prepare, temperature_of_draws
-from isotherm.sampling.sampler import Sampler, as_potential
+from isotherm.sampling.sampler import Sampler, as_potential, check_sampler
 from isotherm.sampling.settings import Settings
 from isotherm.sampling.start import choose_init, start_positions
 
@@ -78,30 +79,39 @@ def sweep(
     if not isinstance(samplers, (Mapping, Sequence)):
         refuse("samplers", "a dict or a list of samplers", short(samplers), "Give {0.01: iso.sgld(0.01), ...}.")
     named = dict(samplers) if isinstance(samplers, Mapping) else dict(enumerate(samplers))
-    if not named or not all(isinstance(sampler, Sampler) for sampler in named.values()):
-        refuse("samplers", "a dict or a list of samplers", repr(samplers)[:200], "Give {0.01: iso.sgld(0.01), ...}.")
+    if not named:
+        refuse("samplers", "a dict or a list of samplers", "none", "Give {0.01: iso.sgld(0.01), ...}.")
+    check_function("collect", collect, "lambda x: x")
+    for sampler in named.values():
+        check_sampler(sampler)
     init = choose_init(init, potential)
     given = {"num_steps": num_steps, "num_runs": num_runs, "num_ladders": num_ladders, "seed": seed}
     given |= {"thinning": thinning, "burn_in": burn_in, "track_best": track_best, "chain_mode": chain_mode}
+    pilot_seconds: dict[Any, float] = {}
     groups: dict[Any, list[tuple[Any, Sampler, Settings]]] = {}
     for name, sampler in named.items():
         settings = settings_of(sampler, init, num_chains=num_chains, **given)
         layout = Layout(None, settings.num_runs, ladders_of(sampler, settings))
         position = start_positions(init, settings.seed_key(), layout.run_numbers, settings.num_chains)
         sampler.check(potential, position)
+        check_collect(collect, potential, position)
         potential.check_temperature(temperature_of_draws(sampler, settings.record_times(sampler.window)))
+        tick = time.perf_counter()
         settled = with_pilot(potential, sampler, settings, position)
+        pilot_seconds[name] = 0.0 if settled is sampler else time.perf_counter() - tick
         leaves, structure = jax.tree.flatten(dataclasses.replace(settled, name=""))
         shapes = tuple(np.shape(leaf) for leaf in leaves)
         groups.setdefault((structure, shapes), []).append((name, settled, settings))
     runs: dict[Any, Run] = {}
     for group in groups.values():
-        began = time.perf_counter()
+        tick = time.perf_counter()
         names, settled, (settings, *_) = (list(part) for part in zip(*group, strict=True))
         layout = Layout(len(group), settings.num_runs, ladders_of(settled[0], settings))
         position = start_positions(init, settings.seed_key(), layout.run_numbers, settings.num_chains)
         prepared = prepare(potential, settled, settings, layout, position, collect_of(collect, potential))
         host = Host(progress=progress, throw=throw)
-        found = drive(prepared, host, Reached(), time.perf_counter() - began)
+        pilots = sum(pilot_seconds[name] for name in names)
+        prepared = dataclasses.replace(prepared, pilot_seconds=pilots)
+        found = drive(prepared, host, Reached(), tick - pilots)
         runs |= dict(zip(names, found, strict=True))
     return {name: runs[name] for name in named}

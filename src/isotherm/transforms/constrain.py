@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from jax import Array
 
+from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import check_real, refuse
 from isotherm.foundation.parts import Static
 from isotherm.foundation.short_text import short_text
@@ -78,6 +79,7 @@ class ConstrainedPotential(WrappedPotential):
         return self.temperature * self.space.log_jacobian(position)
 
 
+@checked_call(prefix="iso.transforms.")
 def constrain(
     log_density: Callable[[Any], Any] | Potential, transforms: Any, *, temperature: float = 1.0
 ) -> ConstrainedPotential:

@@ -62,9 +62,13 @@ class Interval(Transform):
     rule = "strictly between its ends"
 
     def __post_init__(self):
-        ends = np.asarray(self.low, float), np.asarray(self.high, float)
+        got = f"{self.low!r} and {self.high!r}"
+        try:
+            ends = np.asarray(self.low, float), np.asarray(self.high, float)
+            np.broadcast_shapes(ends[0].shape, ends[1].shape)
+        except (TypeError, ValueError):
+            refuse("low", "a number or an array, as `high` is", got, "Write `interval(-1.0, 1.0)`, say.")
         if not (np.all(np.isfinite(ends[0])) and np.all(np.isfinite(ends[1])) and np.all(ends[0] < ends[1])):
-            got = f"{self.low!r} and {self.high!r}"
             refuse("low", "finite and below `high`", got, "For one open end, use `positive()` and a shift.")
 
     def forward(self, z: Any) -> Array:

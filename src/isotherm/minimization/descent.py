@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from isotherm.minimize.objective import Objective
+from isotherm.minimization.objective import Objective
 
 # A descent ends when an iteration lowers the value by less than this share of it, or of what the search has seen.
 _RELATIVE, _OF_RANGE = 1e-9, 1e-14

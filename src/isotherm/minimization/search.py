@@ -8,11 +8,11 @@ import numpy as np
 
 from isotherm.foundation.errors import check_integer, refuse
 from isotherm.foundation.randomness import seed_key
-from isotherm.minimize.noisy import minimize_noisy
-from isotherm.minimize.objective import Objective, SearchOver
-from isotherm.minimize.result import GOES_ON, agreement, result_of
-from isotherm.minimize.searcher import Searcher, Tally
-from isotherm.minimize.space import space_of
+from isotherm.minimization.noisy import minimize_noisy
+from isotherm.minimization.objective import Objective, SearchOver
+from isotherm.minimization.result import GOES_ON, agreement, result_of
+from isotherm.minimization.searcher import Searcher, Tally
+from isotherm.minimization.space import space_of
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from isotherm.foundation.errors import check_real, refuse
+from isotherm.foundation.errors import check_real, refuse, short
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -53,7 +53,10 @@ class Space:
 
 def space_of(x0: Any, bounds: Any, scale: float) -> Space:
     """The space that bounds give, or a start and a length where there are none."""
-    start = None if x0 is None else np.asarray(x0, float)
+    try:
+        start = None if x0 is None else np.asarray(x0, float)
+    except (TypeError, ValueError):
+        refuse("x0", "an array of numbers", short(x0), "Write `iso.minimize(fun, x0=[0.0, 0.0])`, say.")
     if bounds is None:
         if start is None:
             refuse("x0", "given where there are no bounds", "neither", "Pass x0=..., or bounds=[(low, high), ...].")

@@ -1,5 +1,5 @@
 """Global minimization."""
 
-from isotherm.minimize.search import minimize
+from isotherm.minimization.search import minimize
 
 __all__ = ["minimize"]

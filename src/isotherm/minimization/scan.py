@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from isotherm.minimize.descent import Minimum
-from isotherm.minimize.objective import Objective
+from isotherm.minimization.descent import Minimum
+from isotherm.minimization.objective import Objective
 
 # Points of a scan.
 NUM_POINTS = 8

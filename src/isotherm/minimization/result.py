@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isotherm.minimize.objective import REACHED, Objective
-from isotherm.minimize.searcher import Tally
+from isotherm.minimization.objective import REACHED, Objective
+from isotherm.minimization.searcher import Tally
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult

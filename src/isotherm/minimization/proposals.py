@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from isotherm.minimize.space import Space
+from isotherm.minimization.space import Space
 
 # Displacements are this share of the box, at the least, and at the most.
 _SHORTEST, _LONGEST = 0.002, 0.3

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isotherm.minimize.noisy_objective import NoisyObjective
-from isotherm.minimize.noisy_search import Candidate, NoisySearcher
-from isotherm.minimize.objective import REACHED, SearchOver
-from isotherm.minimize.result import GOES_ON, counts, verdict
-from isotherm.minimize.searcher import Tally
-from isotherm.minimize.space import Space
+from isotherm.minimization.noisy_objective import NoisyObjective
+from isotherm.minimization.noisy_search import Candidate, NoisySearcher
+from isotherm.minimization.objective import REACHED, SearchOver
+from isotherm.minimization.result import GOES_ON, counts, verdict
+from isotherm.minimization.searcher import Tally
+from isotherm.minimization.space import Space
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult

@@ -3,11 +3,11 @@
 import numpy as np
 
 from isotherm.foundation.errors import refuse
-from isotherm.minimize.descent import Hope, Minimum, descend
-from isotherm.minimize.exploration import Exploration
-from isotherm.minimize.objective import Objective
-from isotherm.minimize.proposals import AWSGLD, FAR, KINDS, SCANS, Proposals
-from isotherm.minimize.scan import scan
+from isotherm.minimization.descent import Hope, Minimum, descend
+from isotherm.minimization.exploration import Exploration
+from isotherm.minimization.objective import Objective
+from isotherm.minimization.proposals import AWSGLD, FAR, KINDS, SCANS, Proposals
+from isotherm.minimization.scan import scan
 
 # Random points of which the best is the start, and how many are tried for a finite one.
 _NUM_STARTS, _MOST_STARTS = 2, 200

@@ -4,12 +4,12 @@ import dataclasses
 
 import numpy as np
 
-from isotherm.minimize.descent import Minimum
-from isotherm.minimize.exploration import Exploration
-from isotherm.minimize.noisy_objective import NoisyObjective
-from isotherm.minimize.proposals import AWSGLD, FAR, SCANS, Proposals
-from isotherm.minimize.scan import scan
-from isotherm.minimize.searcher import Tally
+from isotherm.minimization.descent import Minimum
+from isotherm.minimization.exploration import Exploration
+from isotherm.minimization.noisy_objective import NoisyObjective
+from isotherm.minimization.proposals import AWSGLD, FAR, SCANS, Proposals
+from isotherm.minimization.scan import scan
+from isotherm.minimization.searcher import Tally
 
 # Iterations and first step of a descent, in units of the box: after a jump, after a far one, and to refine the result.
 _NEAR, _FAR, _REFINE = (40, 0.01), (120, 0.05), (400, 0.005)

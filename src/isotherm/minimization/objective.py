@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from isotherm.foundation.errors import refuse
-from isotherm.minimize.space import Space
+from isotherm.minimization.space import Space
 from isotherm.potentials.energy import EnergyPotential
 
 # A step for differences of functions without gradients, in units of the box: the root of the rounding error.
@@ -175,7 +175,11 @@ class Objective:
         return np.append(value, self._differences(z, value) / self.space.width).astype(jnp.result_type(float))
 
     def _call(self, x: np.ndarray) -> float:
-        return float(self.fun(x))
+        value = self.fun(x)
+        if np.size(value) != 1:
+            got = f"an array of shape {np.shape(value)}"
+            refuse("fun", "a function that returns one number", got, "Sum it, or take its square norm.")
+        return float(np.reshape(value, ()))
 
     def _differences(self, z: np.ndarray, value: float) -> np.ndarray:
         """Forward differences, or backward ones at an upper bound."""

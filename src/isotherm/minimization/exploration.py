@@ -9,8 +9,8 @@ from jax import Array
 
 from isotherm.contour import uniform_partition
 from isotherm.foundation.randomness import seed_key
-from isotherm.minimize.descent import Minimum
-from isotherm.minimize.objective import Objective
+from isotherm.minimization.descent import Minimum
+from isotherm.minimization.objective import Objective
 from isotherm.samplers import awsgld
 
 # In units of the box, by coordinate: the displacement by a typical gradient, the noise, and the longest displacement.
