@@ -72,6 +72,8 @@ def mushroom_table() -> str:
     """Regret of the agents on the mushrooms."""
     cells: dict[str, dict[str, str]] = {}
     for row in records()["mushroom"]["rows"]:
+        if not row["metric"].startswith("regret"):
+            continue
         error = "" if row["std_error"] is None else f" ± {row['std_error']:.0f}"
         cells.setdefault(row["method"], {})[row["metric"]] = f"{row['ours']:.0f}{error}{_mark('mushroom', row)}"
     return _markdown("agent", cells)

@@ -16,7 +16,6 @@ from isotherm.exchange import (
     geometric_ladder,
     optimal_window,
 )
-from isotherm.foundation.gains import PolynomialGain
 
 
 def energy(x):

@@ -95,7 +95,7 @@ def stage(exchange, noise_scale, num_iterations=1, knows_variance=True, num_draw
 
 def smallest_p_value(moved):
     """Kolmogorov-Smirnov over rungs, Bonferroni-corrected."""
-    values = [stats.kstest(moved[:, r], "norm", args=(0, np.sqrt(t))).pvalue for r, t in enumerate(TEMPERATURES)]
+    values = [stats.kstest(moved[:, r], stats.norm(scale=np.sqrt(t)).cdf).pvalue for r, t in enumerate(TEMPERATURES)]
     return min(values) * RUNGS
 
 

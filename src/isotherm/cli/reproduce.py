@@ -25,9 +25,24 @@ class Reproduce:
     """Seed of all randomness."""
     scale: float | None = None
     """Fraction of the thesis' epochs, for experiments with images; all schedules shrink with it."""
+    methods: tuple[str, ...] | None = None
+    """Which methods, for experiments with images; by default those of the thesis' table."""
+    data_set: str | None = None
+    """"cifar100" or "cifar10", for experiments with images."""
 
     def run(self, console: Console) -> None:
         """Run it."""
         from isotherm.experiments.reproduce import reproduce
 
-        reproduce(self.name, self.out, self.quick, self.seeds, self.data_dir, self.seed, self.scale, console)
+        reproduce(
+            self.name,
+            self.out,
+            self.quick,
+            self.seed,
+            console,
+            num_runs=self.seeds,
+            data_dir=self.data_dir,
+            scale=self.scale,
+            methods=self.methods,
+            data_set=self.data_set,
+        )

@@ -6,7 +6,7 @@ from isotherm.experiments.images import contours
 from isotherm.experiments.images.pictures import draw_averages
 from isotherm.experiments.images.plan import Arm
 from isotherm.experiments.images.setting import QUICK_SETTINGS, Setting
-from isotherm.experiments.images.study import rows_of, run_cells
+from isotherm.experiments.images.study import outcome_of, rows_of, run_cells
 from isotherm.experiments.images.thesis_values import CONTOUR
 from isotherm.experiments.reproduce import Outcome
 
@@ -29,4 +29,4 @@ def run(config: Setting, seed: int, log: Callable[[str], None]) -> Outcome:
     """Best single networks and averages, and the multipliers."""
     records = run_cells("cifar-csghmc", ARMS, config, seed, log)
     baseline = "SGHMC" if "SGHMC" in records else "saSGHMC"
-    return Outcome(rows_of(records, config, CONTOUR, baseline), {"averages": draw_averages(records)})
+    return outcome_of(records, rows_of(records, config, CONTOUR, baseline), {"averages": draw_averages(records)})

@@ -9,7 +9,7 @@ from isotherm.experiments.images import cyclical, ladders
 from isotherm.experiments.images.pictures import draw_averages, draw_ladders
 from isotherm.experiments.images.plan import Arm
 from isotherm.experiments.images.setting import QUICK_SETTINGS, Setting
-from isotherm.experiments.images.study import rows_of, run_cells
+from isotherm.experiments.images.study import outcome_of, rows_of, run_cells
 from isotherm.experiments.images.thesis_values import LADDERS
 from isotherm.experiments.reproduce import Outcome
 
@@ -36,4 +36,4 @@ def run(config: Setting, seed: int, log: Callable[[str], None]) -> Outcome:
     records = run_cells("cifar-deo", ARMS, config, seed, log)
     baseline = next((label for label in records if label.startswith("mSGD")), "mSGD x P10")
     rows = rows_of(records, config, LADDERS, baseline)
-    return Outcome(rows, {"averages": draw_averages(records), "ladder": draw_ladders(records)})
+    return outcome_of(records, rows, {"averages": draw_averages(records), "ladder": draw_ladders(records)})

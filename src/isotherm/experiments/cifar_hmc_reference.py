@@ -15,7 +15,7 @@ from isotherm.experiments.images import cyclical, parallel
 from isotherm.experiments.images.pictures import draw_averages
 from isotherm.experiments.images.plan import Arm
 from isotherm.experiments.images.setting import QUICK_SETTINGS, Setting
-from isotherm.experiments.images.study import rows_of, run_cells
+from isotherm.experiments.images.study import outcome_of, rows_of, run_cells
 from isotherm.experiments.images.thesis_values import Values
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
@@ -64,4 +64,4 @@ def run(config: Setting, seed: int, log: Callable[[str], None]) -> Outcome:
     rows = rows_of(records, config, {}, baseline)
     for label, values in PUBLISHED.get((config.data_set, config.network), {}).items():
         rows += [Row(label, metric, None, value, None, 0) for metric, value in values.items()]
-    return Outcome(rows, {"averages": draw_averages(records)})
+    return outcome_of(records, rows, {"averages": draw_averages(records)})

@@ -10,7 +10,7 @@ from isotherm.experiments.images import cyclical, parallel
 from isotherm.experiments.images.pictures import draw_averages, draw_entropies
 from isotherm.experiments.images.plan import Arm
 from isotherm.experiments.images.setting import QUICK_SETTINGS, Setting
-from isotherm.experiments.images.study import rows_of, run_cells
+from isotherm.experiments.images.study import outcome_of, rows_of, run_cells
 from isotherm.experiments.images.thesis_values import INTERACTING
 from isotherm.experiments.reproduce import Outcome
 
@@ -52,4 +52,4 @@ def run(config: Setting, seed: int, log: Callable[[str], None]) -> Outcome:
     records = run_cells("cifar-icsghmc", ARMS, config, seed, log)
     baseline = next((label for label in records if label.startswith("M-SGD")), "M-SGD x P4")
     rows = rows_of(records, config, INTERACTING, baseline)
-    return Outcome(rows, {"averages": draw_averages(records), "entropies": draw_entropies(records)})
+    return outcome_of(records, rows, {"averages": draw_averages(records), "entropies": draw_entropies(records)})

@@ -10,7 +10,7 @@ from isotherm.experiments.images import annealed
 from isotherm.experiments.images.pictures import draw_averages, draw_variances
 from isotherm.experiments.images.plan import Arm
 from isotherm.experiments.images.setting import QUICK_SETTINGS, Setting
-from isotherm.experiments.images.study import rows_of, run_cells
+from isotherm.experiments.images.study import outcome_of, rows_of, run_cells
 from isotherm.experiments.images.thesis_values import RESGHMC
 from isotherm.experiments.reproduce import Outcome
 
@@ -40,4 +40,4 @@ def run(config: Setting, seed: int, log: Callable[[str], None]) -> Outcome:
     """Accuracies, corrections and swaps."""
     records = run_cells("cifar-resghmc", ARMS, config, seed, log)
     rows = rows_of(records, config, RESGHMC, "SGHMC" if "SGHMC" in records else "M-SGD")
-    return Outcome(rows, {"averages": draw_averages(records), "corrections": draw_variances(records)})
+    return outcome_of(records, rows, {"averages": draw_averages(records), "corrections": draw_variances(records)})

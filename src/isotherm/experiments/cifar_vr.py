@@ -10,7 +10,7 @@ from isotherm.experiments.images import annealed, cyclical
 from isotherm.experiments.images.pictures import draw_averages, draw_variances
 from isotherm.experiments.images.plan import Arm
 from isotherm.experiments.images.setting import QUICK_SETTINGS, Setting
-from isotherm.experiments.images.study import rows_of, run_cells
+from isotherm.experiments.images.study import outcome_of, rows_of, run_cells
 from isotherm.experiments.images.thesis_values import VARIANCE_REDUCED
 from isotherm.experiments.reproduce import Outcome
 
@@ -41,4 +41,4 @@ def run(config: Setting, seed: int, log: Callable[[str], None]) -> Outcome:
     """Accuracies, swaps, and variances of the energies that swaps read."""
     records = run_cells("cifar-vr", ARMS, config, seed, log)
     rows = rows_of(records, config, VARIANCE_REDUCED, "reSGHMC")
-    return Outcome(rows, {"averages": draw_averages(records), "variances": draw_variances(records)})
+    return outcome_of(records, rows, {"averages": draw_averages(records), "variances": draw_variances(records)})

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from isotherm.experiments.images.pictures import draw_entropies
 from isotherm.experiments.images.setting import QUICK_SETTINGS, Setting
-from isotherm.experiments.images.study import rows_of, run_cells
+from isotherm.experiments.images.study import outcome_of, rows_of, run_cells
 from isotherm.experiments.images.thesis_values import SVHN_ENTROPY
 from isotherm.experiments.reproduce import Outcome
 
@@ -25,4 +25,4 @@ def run(config: Setting, seed: int, log: Callable[[str], None]) -> Outcome:
     """Entropies on images of no class."""
     records = run_cells("ood-svhn", ARMS, config, seed, log)
     baseline = "reSGHMC" if "reSGHMC" in records else "SGHMC"
-    return Outcome(rows_of(records, config, SVHN_ENTROPY, baseline), {"entropies": draw_entropies(records)})
+    return outcome_of(records, rows_of(records, config, SVHN_ENTROPY, baseline), {"entropies": draw_entropies(records)})

@@ -13,26 +13,33 @@ from rich.table import Table
 from isotherm.experiments import EXPERIMENTS
 from isotherm.experiments.parts import num_parts
 from isotherm.experiments.result import Row, write_result
-from isotherm.foundation.errors import check_choice, check_integer, refuse
+from isotherm.foundation.errors import check_choice, check_integer, refuse, short
 from isotherm.sampling.part_progress import PartProgress
 
 
 class Outcome(NamedTuple):
-    """What an experiment found: rows of its table, and its figures by name."""
+    """What an experiment found.
+
+    Attributes:
+        rows: of its table.
+        figures: by name.
+        environment: where it was run; None is here.
+        seconds: that it took in all; None is what it took now. Parts may have been run before, and elsewhere.
+    """
 
     rows: list[Row]
     figures: dict[str, Figure]
+    environment: dict[str, Any] | None = None
+    seconds: float | None = None
 
 
 def reproduce(
     name: str,
     out: pathlib.Path | None = None,
     is_quick: bool = False,
-    num_runs: int | None = None,
-    data_dir: pathlib.Path | None = None,
     seed: int = 0,
-    scale: float | None = None,
     console: Console | None = None,
+    **changes: Any,
 ) -> list[Row]:
     """Run an experiment of the thesis; print its numbers beside ours; write them and the figures to `out`.
 
@@ -40,27 +47,15 @@ def reproduce(
         name: of the experiment, as `isotherm list` shows it.
         out: a folder; None is `reproduced/NAME`.
         is_quick: a small version that ends in about a minute.
-        num_runs: independent repeats; None is the experiment's own number.
-        data_dir: where data sets lie, for experiments that need them.
         seed: of all randomness.
-        scale: the fraction of the thesis' epochs, for experiments with images; None is the experiment's own.
         console: where to print.
+        **changes: settings of the experiment that are other ones than its own, where they are not None: `num_runs`, independent
+            repeats; `data_dir`, where data sets lie; and of experiments with images `scale`, the fraction of the thesis' epochs,
+            `methods` and `data_set`.
     """
     check_choice("name", name, tuple(EXPERIMENTS))
     experiment: Any = importlib.import_module(f"isotherm.experiments.{EXPERIMENTS[name]}")
-    config = experiment.QUICK if is_quick else experiment.FULL
-    if num_runs is not None:
-        config = dataclasses.replace(config, num_runs=check_integer("seeds", num_runs, 1, "Give a number of repeats."))
-    if data_dir is not None:
-        if not hasattr(config, "data_dir"):
-            refuse("data_dir", f"left out for {name}", str(data_dir), "This experiment needs no data.")
-        config = dataclasses.replace(config, data_dir=str(data_dir))
-    if scale is not None:
-        if not hasattr(config, "scale"):
-            refuse(
-                "scale", f"left out for {name}", scale, "This experiment has one length; --quick is a small version."
-            )
-        config = dataclasses.replace(config, scale=scale)
+    config = _changed(name, experiment, experiment.QUICK if is_quick else experiment.FULL, changes)
     console = console or Console()
     out = out or pathlib.Path("reproduced") / name
     out.mkdir(parents=True, exist_ok=True)
@@ -70,15 +65,45 @@ def reproduce(
     began = time.perf_counter()
     with PartProgress(console, num_parts(name, config)) as log:
         outcome: Outcome = experiment.run(config, seed, log)
-    seconds = time.perf_counter() - began
+    seconds = outcome.seconds or time.perf_counter() - began
     console.print(table_of(experiment.TITLE, outcome.rows))
     for figure_name, figure in outcome.figures.items():
         figure.savefig(out / f"{figure_name}.png", dpi=110)
     version = "quick" if is_quick else "full"
-    write_result(out / "result.json", name, version, outcome.rows, dataclasses.asdict(config), seed, seconds)
+    stored = dataclasses.asdict(config)
+    write_result(out / "result.json", name, version, outcome.rows, stored, seed, seconds, outcome.environment)
     wrote = ", ".join(["result.json", *(f"{figure}.png" for figure in outcome.figures)])
     console.print(f"{seconds:.1f} s. Wrote {wrote} to {out}.", highlight=False)
     return outcome.rows
+
+
+# What to do where an experiment has no such setting.
+_REMEDIES = {
+    "data_dir": "This experiment needs no data.",
+    "scale": "This experiment has one length; --quick is a small version.",
+    "data_set": "This experiment has its own data.",
+    "methods": "This experiment runs all of its methods.",
+}
+
+
+def _changed(name: str, experiment: Any, config: Any, changes: dict[str, Any]) -> Any:
+    """The settings of an experiment with some changed, after they were checked."""
+    given = {field: value for field, value in changes.items() if value is not None}
+    for field, value in given.items():
+        if not hasattr(config, field) or (field == "methods" and not hasattr(experiment, "ARMS")):
+            refuse(
+                field,
+                f"left out for {name}",
+                short(value),
+                _REMEDIES.get(field, "It is no setting of this experiment."),
+            )
+    if "num_runs" in given:
+        check_integer("seeds", given["num_runs"], 1, "Give a number of repeats.")
+    if "data_dir" in given:
+        given["data_dir"] = str(given["data_dir"])
+    for method in given.get("methods", ()):
+        check_choice("methods", method, tuple(experiment.ARMS))
+    return dataclasses.replace(config, **given)
 
 
 def table_of(title: str, rows: list[Row]) -> Table:

@@ -52,16 +52,23 @@ def differences(rows: Sequence[Row], metric: str, pairs: Sequence[tuple[str, str
 
 
 def write_result(
-    path: pathlib.Path, experiment: str, scale: str, rows: list[Row], config: dict[str, Any], seed: int, seconds: float
+    path: pathlib.Path,
+    experiment: str,
+    scale: str,
+    rows: list[Row],
+    config: dict[str, Any],
+    seed: int,
+    seconds: float,
+    where: dict[str, Any] | None = None,
 ) -> None:
-    """Write `result.json`."""
+    """Write `result.json`; `where` describes the machine, None is this one."""
     record = {
         "experiment": experiment,
         "scale": scale,
         "rows": [_stored(row) for row in rows],
         "config": config,
         "seed": seed,
-        "environment": environment(),
+        "environment": where or environment(),
         "seconds": seconds,
     }
     write_json(path, record)

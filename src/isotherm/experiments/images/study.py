@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from isotherm.experiments.images.cell import Cell, run_cell
 from isotherm.experiments.images.plan import Arm
 from isotherm.experiments.images.problem import load_images
 from isotherm.experiments.images.setting import Setting
 from isotherm.experiments.images.thesis_values import Values
+from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
 
 Records = dict[str, list[dict[str, Any]]]
@@ -80,6 +82,15 @@ def rows_of(records: Records, setting: Setting, thesis: Values, baseline: str) -
         if label != baseline and baseline in records:
             rows += _differences(records, label, baseline)
     return rows
+
+
+def outcome_of(records: Records, rows: list[Row], figures: dict[str, Figure]) -> Outcome:
+    """With the machine and the seconds of the cells, which may have been run before, and elsewhere."""
+    cells = [cell for found in records.values() for cell in found]
+    if not cells:
+        return Outcome(rows, figures)
+    seconds = sum(cell["cost"]["seconds"] + cell["cost"]["judge_seconds"] for cell in cells)
+    return Outcome(rows, figures, cells[-1]["environment"], seconds)
 
 
 def _differences(records: Records, label: str, baseline: str) -> list[Row]:
