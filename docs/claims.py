@@ -18,6 +18,7 @@ from collections import Counter
 from typing import Any, NamedTuple
 
 from docs.remarks import UNDER_REVISION
+from isotherm.experiments.result import shown
 
 CONFIRMED, PARTLY, UNDECIDED, REFUTED, NOT_RUN = "confirmed", "partly", "undecided", "refuted", "not yet run"
 VERDICTS = (CONFIRMED, PARTLY, UNDECIDED, REFUTED, NOT_RUN)
@@ -61,7 +62,7 @@ def check(given: dict[str, Any], records: dict[str, dict[str, Any]]) -> Finding:
         error = None if error is None or other["std_error"] is None else math.hypot(error, other["std_error"])
     elif other is not None:
         label, value, error = _ratio(row, other)
-    words = f"`{given['experiment']}`, {label}, {given['metric']}: {_number(value, error)}"
+    words = f"`{given['experiment']}`, {label}, {given['metric']}: {shown(value, error)}"
     return Finding(_verdict(given, value, error), words)
 
 
@@ -104,10 +105,6 @@ def _is_void(experiment: str, method: str, metric: str) -> bool:
         return False
     parts = UNDER_REVISION[experiment][0]
     return not parts or any(part in method or part in metric for part in parts)
-
-
-def _number(value: float, error: float | None) -> str:
-    return f"{value:.3g}" + ("" if error is None else f" ± {error:.2g}")
 
 
 def tally(claims: list[dict[str, Any]], records: dict[str, dict[str, Any]]) -> Counter[str]:

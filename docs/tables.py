@@ -14,6 +14,7 @@ from docs.claims import claims_page, load_claims, tally_table
 from docs.minimize_tables import MINIMIZE
 from docs.remarks import REMARKS, UNDER_REVISION
 from docs.study_tables import STUDIES
+from isotherm.experiments.result import shown
 
 ROOT = pathlib.Path(__file__).parents[1]
 
@@ -37,6 +38,7 @@ SHOWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "mixture-csgld": (("energy barrier",), ("zeta = 0.75",)),
     "ten-functions": (("thousands of iterations",), ("Rosenbrock, AW-10", "Ackley, AW-10")),
     "interaction": (("ratio of variances",), ("alpha = 0.6, P = 8",)),
+    "cifar-icsghmc-full": (("best accuracy, logits", "NLL sum, logits"), ("M-SGD x P4", "ICSGHMC x P4")),
     "uci": (("RMSE",), ("concrete, CSGLD", "yacht, CSGLD", "wine, CSGLD", "wine, CSGHMC")),
 }
 
@@ -124,8 +126,8 @@ def _mark(name: str, row: dict[str, Any]) -> str:
 
 def _cells(row: dict[str, Any], name: str) -> str:
     thesis = "" if row["thesis"] is None else f"{row['thesis']:.4g}"
-    error = "" if row["std_error"] is None else f" ± {row['std_error']:.2g}"
-    return f"{row['method']} | {row['metric']} | {thesis} | {row['ours']:.3g}{error}{_mark(name, row)} | {row['runs']}"
+    ours = shown(row["ours"], row["std_error"])
+    return f"{row['method']} | {row['metric']} | {thesis} | {ours}{_mark(name, row)} | {row['runs']}"
 
 
 _WITH_OPTION = ", with our XLA option"

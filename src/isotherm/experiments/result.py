@@ -1,6 +1,7 @@
 """The record of an experiment: `result.json`, in the form that other tools rely on."""
 
 import dataclasses
+import math
 import pathlib
 from collections.abc import Sequence
 from typing import Any, Self
@@ -38,7 +39,19 @@ class Row:
     @property
     def text(self) -> str:
         """Ours, with the standard error."""
-        return f"{self.ours:.3g}" + ("" if self.std_error is None else f" ± {self.std_error:.2g}")
+        return shown(self.ours, self.std_error)
+
+
+def shown(value: float, std_error: float | None = None) -> str:
+    """A number to the second digit of its standard error, or to four digits where there is none."""
+    is_plain = 1e-4 <= abs(value) < 1e6 or value == 0
+    if not std_error:
+        text = f"{value:,.0f}" if 1e3 <= abs(value) < 1e6 else f"{value:.4g}"
+        return text if std_error is None else f"{text} ± 0"
+    if not is_plain or not 1e-6 <= std_error < 1e6:
+        return f"{value:.4g} ± {std_error:.2g}"
+    decimals = max(1 - math.floor(math.log10(std_error)), 0)
+    return f"{value:,.{decimals}f} ± {std_error:,.{decimals}f}"
 
 
 def differences(rows: Sequence[Row], metric: str, pairs: Sequence[tuple[str, str]]) -> list[Row]:
