@@ -219,7 +219,7 @@ OF_A_RUN = {
     "quantile of text": (lambda run: run.quantile("a"), r"`q` must be between 0 and 1; got 'a'"),
     "select text": (lambda run: run.select("a"), r"`draws` must be a slice or an array of integers; got 'a'"),
     "limits": (lambda run: run.plot_density(limits=3), r"`limits` must be \(low, high\).*; got 3. Write `limits="),
-    "coordinates": (lambda run: run.plot_trace("b"), r"`coordinates` must be numbers from 0 to 1; got 'b'"),
+    "coordinates": (lambda run: run.plot_trace("b"), r"`coordinates` must be names, or numbers from 0 to 1; got 'b'"),
     "predict alone": (
         lambda run: Iso.predictive.predict(run),
         r"`potential` must be given to `iso.predictive.predict`; got nothing. Call .*\(run, potential, inputs\)",

@@ -38,7 +38,7 @@ def test_stops():
     assert reached.message == "The target was reached."
     spent = iso.minimize(rastrigin, bounds=[(-2.56, 5.12)] * 10, target=-1.0, max_evaluations=5_000)
     assert not spent.success
-    assert spent.message == "The budget of evaluations is spent. The target was not reached."
+    assert spent.message == "The budget of evaluations is spent. The target was not reached. Raise `max_evaluations`."
     assert 4_900 <= spent.nfev <= 5_000
     seen = []
     stopped = iso.minimize(

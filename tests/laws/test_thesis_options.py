@@ -137,5 +137,5 @@ def test_the_command_line_knows_shared_options():
     assert coupling_of(sampler).cooling == 5
     with pytest.raises(ValueError, match="`--set colling` must be an option of resgld"):
         build_sampler("resgld", {"step_size": 0.1, "colling": 5})
-    with pytest.raises(ValueError, match="`method` must be given step_size"):
+    with pytest.raises(ValueError, match="`--step-size` must be given for resgld"):
         build_sampler("resgld", {})

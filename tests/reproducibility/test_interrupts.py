@@ -21,6 +21,14 @@ NUM_MOMENTS = 10
 SETTINGS: dict[str, Any] = {"num_steps": 400_000, "num_chains": 4, "thinning": 100, "seed": 5}
 
 
+@pytest.fixture(autouse=True)
+def _in_the_foreground():
+    """A shell that starts a process in the background lets it ignore Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def energy(x):
     return 0.2 * jnp.sum(x**2) - 2.0 * jnp.sum(jnp.cos(2 * jnp.pi * x))
 

@@ -242,10 +242,11 @@ def test_plots_name_parameters_and_chains(plain, weighted):
         axis, bar = density.axes
         assert (axis.get_xlabel(), axis.get_ylabel(), bar.get_ylabel()) == ("alpha", "beta[0, 1]", "density")
         assert len(run.plot_density(coordinates=(3,)).axes) == 1
+        assert len(run.plot_density(coordinates=3).axes) == 1
     for name in ("plot_trace", "plot_density", "plot_energy"):
         kinds = {parameter.kind for parameter in inspect.signature(getattr(iso.Run, name)).parameters.values()}
         assert inspect.Parameter.VAR_KEYWORD not in kinds
-    with pytest.raises(ValueError, match=r"`coordinates` must be numbers from 0 to 4; got \(7,\)"):
+    with pytest.raises(ValueError, match=r"`coordinates` must be names, or numbers from 0 to 4; got \(7,\)"):
         plain.plot_trace(coordinates=(7,))
 
 

@@ -30,6 +30,10 @@ class Show:
 def show(run: "Run", out: pathlib.Path, console: Console) -> None:
     """Print the summary of a run, and write its pictures."""
     console.print(str(run.summary()), highlight=False, markup=False)
-    for name in ("trace", "density", "energy"):
-        getattr(run, f"plot_{name}")().savefig(out / f"{name}.png", dpi=110)
-    console.print(f"Wrote draws and pictures to {out}.", highlight=False)
+    try:
+        for name in ("trace", "density", "energy"):
+            getattr(run, f"plot_{name}")().savefig(out / f"{name}.png", dpi=110)
+    except ImportError as error:
+        console.print(f"Wrote draws to {out}. No pictures: {error}", highlight=False, markup=False)
+    else:
+        console.print(f"Wrote draws and pictures to {out}.", highlight=False)

@@ -73,7 +73,7 @@ class _NoisySearch:
         has_target = objective.target > -np.inf
         if why == REACHED and best.mean > objective.target:
             why = "The target seemed to be reached, but more values do not confirm it."
-        success, message = verdict(why, has_target, self._num_agreeing() if self._agrees() else 0)
+        success, message = verdict(why, has_target, self._num_agreeing() if self._agrees() else 0, len(self.searchers))
         return OptimizeResult(
             x=objective.space.point(best.z),
             fun=best.mean,

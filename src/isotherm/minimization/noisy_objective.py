@@ -82,7 +82,7 @@ class NoisyObjective(Objective):
 
     def _packed_on_host(self, z: Any) -> np.ndarray:
         value, gradient = self.look(np.asarray(z, float))
-        return np.append(value, gradient / self.space.width).astype(jnp.result_type(float))
+        return np.append(value, gradient / self.space.width).astype(z.dtype)
 
     def _evaluate(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if self.is_traced:

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from isotherm.foundation.errors import refuse
+from isotherm.foundation.errors import InputError, refuse
 from isotherm.minimization.space import Space
 from isotherm.potentials.energy import EnergyPotential
 
@@ -17,9 +17,11 @@ from isotherm.potentials.energy import EnergyPotential
 _DIFFERENCE = 1.5e-8
 # Evaluations between two calls of the user's callback.
 _CALLBACK_EVERY = 500
+# Budgets above this pay for a second look at one point.
+_FOR_CHECKS = 50
 
 
-REACHED = "The target was reached."
+REACHED, SPENT = "The target was reached.", "The budget of evaluations is spent."
 
 
 class SearchOver(Exception):  # noqa: N818
@@ -59,6 +61,32 @@ class Objective:
             self._both = jax.jit(lambda x: packed(fun, x))
             self._several = jax.jit(jax.vmap(lambda x: packed(fun, x)))
 
+    def check(self) -> None:
+        """Refuse a function that cannot be called, and one whose values are random though nobody said so."""
+        number = 2 if self.left > _FOR_CHECKS else min(self.left, 1)
+        if number == 0:
+            return
+        try:
+            values = [self._own(self.space.point(self.best_z)) for _ in range(number)]
+        except InputError:
+            raise
+        except Exception as error:
+            rule, got = f"a function of an array of shape {self.space.shape}", f"{type(error).__name__}: {error}"
+            remedy = "Check `x0` and `bounds=[(low, high), ...]`; further arguments go into `args=(...)`."
+            refuse("fun", rule, got, f"{remedy} The parameter for a random key is named `key`.")
+        self.num_evaluations += number
+        if np.all(np.isfinite(values)) and values[0] != values[-1]:
+            got = f"{values[0]:.6g} and {values[-1]:.6g}"
+            refuse("fun", "a function that gives the same value twice", got, "For a noisy function pass `noise=True`.")
+        self.take(self.best_z, values[0])
+
+    def _own(self, x: np.ndarray) -> float:
+        """The function's own value, not compiled."""
+        if not self.is_traced:
+            return self._call(x)
+        with self.precision():
+            return float(jnp.reshape(self.fun(jnp.asarray(x, self.dtype)), ()))
+
     @property
     def cost(self) -> int:
         """What a value with its gradient costs."""
@@ -71,7 +99,7 @@ class Objective:
 
     def precision(self) -> contextlib.AbstractContextManager[Any]:
         """The context in which JAX computes for this function."""
-        return jax.enable_x64(self.dtype == np.float64) if self.is_traced else contextlib.nullcontext()
+        return jax.enable_x64(self.dtype != np.float32)
 
     def value_and_gradient(self, z: np.ndarray) -> tuple[float, np.ndarray]:
         """Both at `z`; raises `SearchOver` once the search must end."""
@@ -110,14 +138,21 @@ class Objective:
     def spend(self, number: int) -> None:
         """Count evaluations, or end the search where they are not to be had."""
         if number > self.left:
-            raise SearchOver("The budget of evaluations is spent.")
+            raise SearchOver(SPENT)
         self.num_evaluations += number
         if self.patience is not None and self.num_evaluations - self.improved_at > self.patience:
             raise SearchOver(f"No better point was found in {self.patience} evaluations.")
         if self.callback is not None and self.num_evaluations >= self._next_callback:
             self._next_callback = self.num_evaluations + _CALLBACK_EVERY
-            if self.callback() is True:
+            if self._is_stopped():
                 raise SearchOver("The callback stopped the search.")
+
+    def _is_stopped(self) -> bool:
+        assert self.callback is not None
+        try:
+            return self.callback() is True
+        except StopIteration:  # SciPy's way to stop.
+            return True
 
     def take(self, z: np.ndarray, value: float) -> None:
         """Note a value, and end the search if it is the target."""
@@ -127,7 +162,9 @@ class Objective:
             self.best, self.best_z = float(value), np.array(z)
             # A compiled value may differ from the function's own in its last digit.
             if value <= self.target and self.finish() <= self.target:
-                raise SearchOver(REACHED)
+                raise SearchOver(
+                    REACHED if self.target > -np.inf else "The function is not bounded below: it is -inf at `x`."
+                )
 
     def finish(self) -> float:
         """The function's own value at the best point: what a user gets who calls it there in the same precision.
@@ -142,8 +179,7 @@ class Objective:
             return self.best
         if self._finished is None or not np.array_equal(self._finished[0], self.best_z):
             self.num_evaluations += 1
-            with self.precision():
-                self._finished = (self.best_z, float(self.fun(jnp.asarray(x, self.dtype))))
+            self._finished = (self.best_z, self._own(x))
         return self._finished[1]
 
     @functools.cached_property
@@ -170,12 +206,14 @@ class Objective:
         return EnergyPotential(energy)
 
     def _packed_on_host(self, z: Any) -> np.ndarray:
-        z = np.asarray(z, float)
+        dtype, z = z.dtype, np.asarray(z, float)
         value = self._call(self.space.point(z))
-        return np.append(value, self._differences(z, value) / self.space.width).astype(jnp.result_type(float))
+        return np.append(value, self._differences(z, value) / self.space.width).astype(dtype)
 
     def _call(self, x: np.ndarray) -> float:
-        value = self.fun(x)
+        # A function that JAX cannot differentiate may still compute by JAX; differences need its double precision.
+        with jax.enable_x64(True):
+            value = np.asarray(self.fun(x))
         if np.size(value) != 1:
             got = f"an array of shape {np.shape(value)}"
             refuse("fun", "a function that returns one number", got, "Sum it, or take its square norm.")
@@ -194,7 +232,7 @@ class Objective:
 
 def packed(fun: Callable[[Any], Any], x: Any) -> Any:
     """The value and the flat gradient in one array: one transfer in the place of two."""
-    value, gradient = jax.value_and_grad(fun)(x)
+    value, gradient = jax.value_and_grad(lambda x: jnp.reshape(fun(x), ()))(x)
     return jnp.concatenate([jnp.reshape(value, 1), jnp.reshape(gradient, -1).astype(value.dtype)])
 
 

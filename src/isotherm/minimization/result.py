@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isotherm.minimization.objective import REACHED, Objective
+from isotherm.minimization.objective import REACHED, SPENT, Objective
 from isotherm.minimization.searcher import Tally
 
 if TYPE_CHECKING:
@@ -24,15 +24,18 @@ def agreement(values: Any, tolerance: Any) -> int:
     return int(np.sum(values - values.min() <= tolerance)) if values.size else 0
 
 
-def verdict(why: str, has_target: bool, num_agreeing: int) -> tuple[bool, str]:
+def verdict(why: str, has_target: bool, num_agreeing: int, num_searchers: int) -> tuple[bool, str]:
     """Whether a search succeeded, and what to say about it."""
     if why == REACHED:
         return True, why
+    advice = " Raise `max_evaluations`." if why == SPENT else ""
     if has_target:
-        return False, f"{why} The target was not reached."
+        return False, f"{why} The target was not reached.{advice}"
     if num_agreeing:
-        return True, f"{num_agreeing} searchers with independent starts found the same lowest value. {why}".strip()
-    return False, f"{why} No two searchers with independent starts found the same lowest value."
+        return True, f"{num_agreeing} searchers with independent starts found the same lowest value."
+    if num_searchers < 2:
+        return False, f"{why} There was only one searcher, and nobody to confirm its lowest value.{advice}"
+    return False, f"{why} No two searchers with independent starts found the same lowest value.{advice}"
 
 
 def result_of(objective: Objective, tally: Tally, num_searchers: int, why: str, num_agreeing: int) -> "OptimizeResult":
@@ -40,7 +43,7 @@ def result_of(objective: Objective, tally: Tally, num_searchers: int, why: str, 
     from scipy.optimize import OptimizeResult
 
     is_going_on = why == GOES_ON
-    success, message = verdict(why, objective.target > -np.inf, num_agreeing)
+    success, message = verdict(why, objective.target > -np.inf, num_agreeing, num_searchers)
     value = objective.best if is_going_on else objective.finish()
     return OptimizeResult(
         x=objective.space.point(objective.best_z),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isotherm.foundation.errors import check_integer, refuse
+from isotherm.foundation.errors import check_integer, check_real, refuse
 from isotherm.foundation.randomness import seed_key
 from isotherm.minimization.noisy import minimize_noisy
 from isotherm.minimization.objective import Objective, SearchOver
@@ -26,8 +26,9 @@ def minimize(
     x0: Any = None,
     *,
     bounds: Any = None,
+    args: tuple[Any, ...] = (),
     scale: float = 1.0,
-    target: float = -np.inf,
+    target: float | None = None,
     max_evaluations: int = 100_000,
     patience: int | None = None,
     num_agreeing: int = 2,
@@ -43,24 +44,27 @@ def minimize(
     lower minima get more of the evaluations. A searcher ends when no jump helps any more; the next starts from a random point and
     knows nothing of it.
 
-    Without a `target` the search ends once `num_agreeing` searchers have the same lowest value. That is evidence, no proof: a well
+    Without a `target` the search ends once `num_agreeing` searchers have the same lowest value. That is evidence, not proof: a well
     that is narrow and far from the others is missed by all of them.
 
     Args:
         fun: from an array to a number. If JAX can differentiate it, a value with its gradient is one evaluation, in double
             precision. If not, as where it is written for NumPy, gradients are differences, and cost an evaluation for every
-            coordinate. A function of `(x, key)` is noisy: it is given a new key in every evaluation. Where it is not finite, the
-            search sees a high plateau.
-        x0: a start, where there are no bounds; with bounds the first searcher starts there.
+            coordinate; JAX tries it with tracers first, which is not counted. A function with a parameter named `key`, as
+            `fun(x, key)`, is noisy: it is given a new key in every evaluation. Where it is not finite, the search sees a high
+            plateau.
+        x0: an array: where the first searcher starts. Required without bounds, optional with them.
         bounds: (low, high) pairs, one per coordinate, or `scipy.optimize.Bounds`. All must be finite.
+        args: further arguments, given to `fun` after `x`.
         scale: the unit of a search without bounds: starts are normal around `x0` with this standard deviation.
-        target: stop once a value is at most this; for a noisy function, once two standard errors above the estimate are.
-        max_evaluations: of the function. No search takes more.
+        target: stop once a value is at most this; for a noisy function, once two standard errors above the estimate are. None
+            waits for agreement.
+        max_evaluations: the budget, in evaluations of `fun`. No search takes more.
         patience: evaluations without improvement after which the search ends; None waits for agreement, target or budget.
         num_agreeing: searchers that have to agree where there is no target.
         noise: whether `fun`, though it takes no key, gives another value every time. It is not compiled.
         callback: called with the best so far, as a result, about every 500 evaluations; True stops the search.
-        seed: of all randomness.
+        seed: an integer that fixes all randomness.
 
     Returns:
         SciPy's result: `x`, `fun` (which is `fun(x)`, in double precision where JAX computes it), `nfev`, `nit` (jumps), `success`,
@@ -69,12 +73,18 @@ def minimize(
         For noisy functions `fun` is a mean of values at `x`, with `fun_std_error`.
 
     Example:
-        >>> import isotherm as iso, jax.numpy as jnp
+        >>> import isotherm as iso, jax.numpy as jnp, numpy as np
         >>> found = iso.minimize(lambda x: jnp.sum((x**2 - 1) ** 2 + 0.1 * x), bounds=[(-2, 2)] * 3, max_evaluations=20_000)
         >>> bool(np.all(found.x < -0.9)), found.success
         (True, True)
     """
+    if isinstance(max_evaluations, float) and max_evaluations.is_integer():
+        max_evaluations = int(max_evaluations)
     check_integer("max_evaluations", max_evaluations, 1, "Give a budget.")
+    if target is None or target == -np.inf:
+        target = -np.inf
+    else:
+        target = check_real("target", target, "Give a value at which to stop, or None.")
     check_integer("num_agreeing", num_agreeing, 2, "One searcher alone cannot agree.")
     if patience is not None:
         check_integer("patience", patience, 1, "Give a number of evaluations.")
@@ -82,7 +92,10 @@ def minimize(
         refuse("fun", "a function of an array", repr(fun), "Pass a function that returns a number.")
     seed_key(seed)
     space = space_of(x0, bounds, scale)
-    if noise or _takes_key(fun):
+    is_keyed = _takes_key(fun)
+    if args:
+        fun = _with_arguments(fun, tuple(args), is_keyed)
+    if noise or is_keyed:
         return minimize_noisy(fun, space, target, max_evaluations, patience, callback, seed)
     objective = Objective(fun, space, target, max_evaluations)
     tally, searchers, rng = Tally(), [], np.random.default_rng(seed)
@@ -95,6 +108,7 @@ def minimize(
     objective.patience = patience
     objective.callback = None if callback is None else lambda: callback(so_far(GOES_ON))
     try:
+        objective.check()
         while True:
             searchers.append(Searcher(objective, rng.spawn(1)[0], tally))
             searchers[-1].run(space.start if len(searchers) == 1 else None)
@@ -102,6 +116,12 @@ def minimize(
                 return so_far("")
     except SearchOver as over:
         return so_far(str(over))
+
+
+def _with_arguments(fun: Callable[..., Any], args: tuple[Any, ...], is_keyed: bool) -> Callable[..., Any]:
+    if is_keyed:
+        return lambda x, key: fun(x, *args, key=key)
+    return lambda x: fun(x, *args)
 
 
 def _takes_key(fun: Callable[..., Any]) -> bool:

@@ -67,7 +67,7 @@ def space_of(x0: Any, bounds: Any, scale: float) -> Space:
     is_valid = pairs.ndim == 2 and pairs.shape[1] == 2 and np.all(np.isfinite(pairs))
     if not is_valid or not np.all(pairs[:, 0] < pairs[:, 1]):
         rule = "(low, high) for every coordinate, finite, low below high"
-        refuse("bounds", rule, repr(bounds), "Swap or widen them.")
+        refuse("bounds", rule, repr(bounds), _remedy(pairs))
     low, width = pairs[:, 0], pairs[:, 1] - pairs[:, 0]
     if start is None:
         return Space(low, width, True, None, low.shape)
@@ -77,10 +77,24 @@ def space_of(x0: Any, bounds: Any, scale: float) -> Space:
     return Space(low, width, True, (flat - low) / width, start.shape)
 
 
+_FORM = "Write `bounds=[(low, high), (low, high)]` for two coordinates."
+
+
+def _remedy(pairs: np.ndarray) -> str:
+    if pairs.ndim != 2 or pairs.shape[1] != 2:
+        return "Write `bounds=[(low, high)]` for one coordinate." if pairs.shape == (2,) else _FORM
+    if not np.all(np.isfinite(pairs)):
+        return "Without finite bounds leave `bounds` out, and give `x0` and `scale`."
+    return "Swap or widen them."
+
+
 def _pairs(bounds: Any, number: int | None) -> np.ndarray:
     """Pairs from pairs, or from `scipy.optimize.Bounds`, whose ends may be single numbers."""
     if not (hasattr(bounds, "lb") and hasattr(bounds, "ub")):
-        return np.asarray(bounds, float)
+        try:
+            return np.asarray(bounds, float)
+        except (TypeError, ValueError):
+            refuse("bounds", "a (low, high) pair of numbers for every coordinate", short(bounds), _FORM)
     low, high = np.broadcast_arrays(np.atleast_1d(bounds.lb), np.atleast_1d(bounds.ub))
     if low.size == 1 and number is not None:
         low, high = np.broadcast_to(low, number), np.broadcast_to(high, number)

@@ -10,6 +10,8 @@ from isotherm.runs.run_estimates import RunEstimates
 _LEAST_RANGE = 1e-3
 # Nats by which noise may raise the probability of a swap on average, and by how much it may differ from place to place.
 _MOST_SWAP_BIAS, _MOST_UNEVEN = 0.1, 0.5
+# Exponents above which a factor is not worth its digits.
+_LARGE_EXCESS = 14.0
 # Noise of energies times the slope of log weights.
 _MOST_BLUR = 1.5
 # Expected swaps of a pair in a window, if its gate stayed open.
@@ -33,13 +35,27 @@ def notes_on_exchange(run: RunEstimates) -> list[str]:
     if idle:
         remedy = "bring their temperatures closer with more replicas"
         if not run.config.get("is_exact"):
-            remedy += ", reduce the energy noise, or raise `correction_factor`"
+            remedy += (
+                ", reduce the energy noise, or raise `correction_factor`; `iso.advise` shows which of them would help"
+            )
         notes.append(f"Pairs {idle} (counted from the target) never swapped: {remedy}.")
     if np.sum(stats["round_trips"]) == 0:
         notes.append(
             "No replica made a round trip from the target to the hottest rung and back: the hot rungs help nobody yet."
         )
     return notes + _notes_on_swaps(run) + _notes_on_hot_rungs(run)
+
+
+def _times(excess: float) -> str:
+    """A factor of exp(excess) in words."""
+    return f"{np.exp(excess):.3g}" if excess < _LARGE_EXCESS else "more than a million"
+
+
+def _less_noise(run: RunEstimates) -> str:
+    """What else lowers the noise of energies; control variates where there are none yet."""
+    name = run.name or ""
+    control = "" if "vr_" in name else f", or control variates (`iso.vr_{'resghmc' if 'hmc' in name else 'resgld'}`)"
+    return f", or use larger batches that replicas share (`batch_size`, `is_batch_shared=True`){control}"
 
 
 def _notes_on_swaps(run: RunEstimates) -> list[str]:
@@ -58,8 +74,8 @@ def _notes_on_swaps(run: RunEstimates) -> list[str]:
         excess = float(np.nanmax(np.where(np.isfinite(variances), 0.5 * left * spans**2 * variances, 0.0)))
         if excess > _MOST_SWAP_BIAS:
             notes.append(
-                f"Noise on the energies makes swaps up to {np.exp(min(excess, 50.0)):.3g} times as likely as they should be, and "
-                "lets hot states into the target. Use `correction_factor=1`, larger batches, or control variates (`iso.vr_resgld`)."
+                f"Noise on the energies makes swaps up to {_times(excess)} times as likely as they should be, and lets hot states "
+                f"into the target. Use `correction_factor=1`{_less_noise(run)}."
             )
     uneven = np.asarray(run.stats["spread_of_variance"])
     if uneven.shape == spans.shape and factor is not None and not run.config.get("is_exact"):
@@ -67,8 +83,7 @@ def _notes_on_swaps(run: RunEstimates) -> list[str]:
         if excess > _MOST_UNEVEN:
             notes.append(
                 "The noise of energies depends on where replicas are, so that one correction for all makes some swaps "
-                f"{np.exp(min(excess, 50.0)):.3g} times too likely and others too rare. Use larger batches, shared by replicas, or "
-                "control variates (`iso.vr_resgld`)."
+                f"{_times(excess)} times too likely and others too rare. Bring the temperatures closer{_less_noise(run)}."
             )
     window = scheme.get("window", 1)
     acceptance = float(np.max(run.stats["acceptance"]))

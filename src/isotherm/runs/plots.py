@@ -17,7 +17,7 @@ _MOST_POINTS = 2_000
 _MOST_NAMED = 8
 
 
-def plot_trace(run: RunData, coordinates: tuple[int, ...] = (0, 1), axes: Any = None) -> Any:
+def plot_trace(run: RunData, coordinates: Any = (0, 1), axes: Any = None) -> Any:
     """See `Run.plot_trace`."""
     values, names = _chosen(run, coordinates)
     figure, axes = canvas(axes, len(names), (8, 2.2 * len(names)))
@@ -29,13 +29,11 @@ def plot_trace(run: RunData, coordinates: tuple[int, ...] = (0, 1), axes: Any = 
     return figure
 
 
-def plot_density(
-    run: RunData, coordinates: tuple[int, ...] = (0, 1), bins: int = 100, limits: Any = None, axes: Any = None
-) -> Any:
+def plot_density(run: RunData, coordinates: Any = (0, 1), bins: int = 100, limits: Any = None, axes: Any = None) -> Any:
     """See `Run.plot_density`."""
     if limits is not None and (np.shape(limits) != (2,) or not limits[0] < limits[1]):
         refuse("limits", "(low, high) with low below high", short(limits), "Write `limits=(-2.5, 2.5)`, say.")
-    values, names = _chosen(run, coordinates[:2])
+    values, names = (part[:2] for part in _chosen(run, coordinates))
     weights = normalized_weights(np.asarray(run.log_weights)).reshape(-1)
     figure, (axis,) = canvas(axes, 1, (5.0, 4))
     # Draws of diverged chains may be NaN, which histograms refuse; their weight is zero.
@@ -87,18 +85,28 @@ def _name_chains(axis: Any) -> None:
         axis.legend(loc="upper right", fontsize="x-small", ncols=4)
 
 
-def _chosen(run: RunData, coordinates: tuple[int, ...]) -> tuple[list[np.ndarray], list[str]]:
+def _places(asked: Any, size: int, names: list[str]) -> list[int]:
+    """The numbers of a coordinate, or of all coordinates of a leaf; none where there is no such thing."""
+    if isinstance(asked, str):
+        return [place for place, name in enumerate(names) if name == asked or name.startswith(f"{asked}[")]
+    return [int(asked)] if isinstance(asked, (int, np.integer)) and 0 <= asked < size else []
+
+
+def _chosen(run: RunData, coordinates: Any) -> tuple[list[np.ndarray], list[str]]:
     """Some coordinates, counted through the leaves, each with the axes of the log weights; and their names."""
     lead = run.log_weights.ndim
     shapes = shapes_of(run.draws, lead)
     size = sum(math.prod(shape) for shape in shapes.values())
-    is_counted = not isinstance(coordinates, str) and all(
-        isinstance(number, (int, np.integer)) for number in coordinates
+    asked = coordinates if isinstance(coordinates, (tuple, list)) else (coordinates,)
+    names = (
+        [coordinate_name(shapes, number) for number in range(size)]
+        if any(isinstance(one, str) for one in asked)
+        else []
     )
-    kept = [number for number in coordinates if 0 <= number < size] if is_counted else []
+    kept = [place for one in asked for place in _places(one, size, names)]
     if not kept:
-        got = short(coordinates)
-        refuse("coordinates", f"numbers from 0 to {size - 1}", got, "They are counted through the leaves: (0, 1), say.")
+        remedy = 'Names are those of the summary, as "beta[3]" or "beta"; numbers are counted through the leaves.'
+        refuse("coordinates", f"names, or numbers from 0 to {size - 1}", short(coordinates), remedy)
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(run.draws)]
     flat = np.concatenate([leaf.reshape(*leaf.shape[:lead], -1) for leaf in leaves], axis=-1)
     return [flat[..., number] for number in kept], [coordinate_name(shapes, number) for number in kept]

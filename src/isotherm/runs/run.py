@@ -38,7 +38,7 @@ class Run(RunViews):
     """
 
     def save(self, folder: str | pathlib.Path) -> None:
-        """Write the run to a new folder, in the form that `sample(out=...)` writes."""
+        """Write the run to a new folder for `iso.load`. It holds no checkpoint: runs that may go on need `sample(out=...)`."""
         saving.save(self, check_folder("folder", folder, 'Write `run.save("my-run")`, say.'))
 
     @classmethod

@@ -17,6 +17,8 @@ from isotherm.runs.spent import time_of
 
 # Coordinates that are shown, and whose R-hat and errors are looked at: all, or some of a large position.
 _MOST_ROWS, _MOST_JUDGED = 50, 1_000
+# R-hat above this is that of chains which hardly overlap.
+_APART = 2.0
 # Steps of energies above this fraction of the temperature are coarse, and steps of positions above that of a move's noise.
 _COARSEST, _COARSEST_POSITION = 0.05, 0.3
 
@@ -42,22 +44,29 @@ class Summary:
 
     rows: list[Coordinate]
     notes: list[str]
+    num_coordinates: int = 0
 
     def __str__(self) -> str:
         width = max([10, *(len(row.name) for row in self.rows)])
         lines = [f"{'coordinate':{width}} {'mean':>11} {'error':>9} {'sd':>11} {'ess':>9} {'r_hat':>7}"]
         lines += [f"{n:{width}} {m:11.4g} {x:9.2g} {s:11.4g} {e:9.0f} {r:7.3f}" for n, m, x, s, e, r in self.rows]
+        if self.num_coordinates > len(self.rows):
+            lines.append(
+                f"... {len(self.rows)} of {self.num_coordinates:,} coordinates: of those looked at, where chains agree least"
+            )
         return "\n".join([*lines, *(f"- {note}" for note in self.notes)])
 
 
 def summary_of(run: RunEstimates) -> Summary:
-    """Weighted means, their errors and standard deviations of the first coordinates, and what to worry about in any of them."""
+    """Weighted means, their errors and standard deviations, and what to worry about.
+
+    Of a large position some coordinates are looked at, and those are shown on which chains agree least.
+    """
     shapes = shapes_of(run.draws, run.log_weights.ndim)
     size = sum(math.prod(shape) for shape in shapes.values())
     if size == 0:
         return Summary([], _notes(run))
-    shown = min(size, _MOST_ROWS)
-    judged = np.unique([*range(shown), *np.linspace(0, size - 1, min(size, _MOST_JUDGED)).astype(int)])
+    judged = np.unique(np.linspace(0, size - 1, min(size, _MOST_JUDGED)).astype(int))
 
     def coordinates(x):
         leaves = [leaf.astype(float).reshape(-1) for leaf in jax.tree.leaves(x)]
@@ -65,12 +74,24 @@ def summary_of(run: RunEstimates) -> Summary:
 
     found = run.estimate(coordinates)
     columns = (found.mean, found.std_error, found.spread, found.effective_draws, found.r_hat)
+    worst = np.sort(np.argsort(-np.nan_to_num(found.r_hat, nan=0.0), kind="stable")[:_MOST_ROWS])
     rows = [
-        Coordinate(coordinate_name(shapes, number), *(float(part[number]) for part in columns))
-        for number in range(shown)
+        Coordinate(coordinate_name(shapes, int(judged[place])), *(float(part[place]) for part in columns))
+        for place in worst
     ]
     named = [] if run.bias is None else [f"`{coordinate_name(shapes, place)}`" for place in run.bias.coordinates]
-    return Summary(rows, _notes(run) + notes_on_bias(run.bias, named, _share_rejected(run)) + list(found.notes))
+    notes = _notes(run) + notes_on_bias(run.bias, named, _share_rejected(run)) + list(found.notes)
+    return Summary(rows, notes + _notes_on_barriers(run, float(np.nanmax(found.r_hat, initial=1.0))), size)
+
+
+def _notes_on_barriers(run: RunEstimates, r_hat: float) -> list[str]:
+    """What may help chains that stay apart: not longer runs, and not what the run does already."""
+    if r_hat < _APART or "num_swaps" in run.stats or not run.config.get("temperature"):
+        return []
+    return [
+        "Chains stay in regions of their own, which a longer run seldom cures: if barriers between modes part them, replica "
+        'exchange may cross these (`iso.resgld(step_size, ladder="auto")`).'
+    ]
 
 
 def _share_rejected(run: RunEstimates) -> float:

@@ -103,7 +103,7 @@ def advise(
     variances = np.asarray(run.stats["variance_of_difference"])
     temperatures = np.asarray(coupling.ladder.temperatures)
     pairs = Pairing(*(jnp.asarray(a) for a in (energies[:, :-1], energies[:, 1:], temperatures[:-1], temperatures[1:])))
-    rates = np.array([_mean_acceptance(rule, pairs, variances, factor) for factor in factors])
+    rates = np.array([_mean_acceptance(rule, pairs, variances, factor) for factor in factors], np.float64)
     number = coupling.ladder.num_rungs
     rejections = [tuple(float(r) for r in np.minimum(1 - rate, 1 - 1e-9)) for rate in rates]
     windows = [

@@ -9,7 +9,8 @@ from isotherm.foundation.errors import DivergenceError, DivergenceWarning, refus
 
 _REMEDY = (
     "Lower `step_size`. If the energy itself is not finite in places (a wall, a logarithm of a negative number), no step is small "
-    "enough: keep chains away with `box=(low, high)`, or give the energy a finite value there."
+    "enough: keep chains away with `box=(low, high)`, or give the energy a finite value there. If you passed a log density, whose "
+    "sign is the other one, write `iso.from_log_density(log_density)`."
 )
 
 

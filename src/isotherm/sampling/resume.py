@@ -67,6 +67,9 @@ def resume(
     remedy = 'Give what was passed as `out`: `iso.resume("my-run", potential, sampler)`.'
     folder = check_folder("folder", folder, remedy)
     read_configuration(folder)
+    if not (folder / "start").exists():
+        remedy = "Only a run that was started with `out=` can go on; a run that was saved can be read with `iso.load`."
+        refuse("folder", "that of a run with checkpoints", f"{folder}, which `Run.save` wrote", remedy)
     if potential is None or sampler is None:
         remedy = "Code is never stored: pass both again. A run of the command line goes on with `isotherm resume`."
         refuse("potential", "given, and `sampler` too", "None", remedy)
