@@ -1,5 +1,7 @@
 """What users pass to `minimize`: functions for NumPy and for JAX, arguments, callbacks, and what is refused."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,6 +10,8 @@ from scipy.optimize import Bounds
 
 import isotherm as iso
 
+# Calls that type checkers would refuse.
+minimize: Any = iso.minimize
 LOWEST, VALUE = -1.3064400076, -0.7945823375615
 
 
@@ -18,7 +22,7 @@ def wave(x):
 @pytest.mark.parametrize("offset", [0.0, 1e4, 1e6])
 def test_functions_for_numpy_keep_their_digits(offset):
     """In single precision a value of 1e6 is rounded to steps of 0.06, and the lowest of these may be below the minimum."""
-    found = iso.minimize(lambda x: float(wave(np.asarray(x, float))) + offset, bounds=[(-5, 5)])
+    found = minimize(lambda x: float(wave(np.asarray(x, float))) + offset, bounds=[(-5, 5)])
     assert found.success
     assert found.fun == wave(found.x) + offset
     assert found.fun - offset == pytest.approx(VALUE, abs=1e-9)
@@ -26,7 +30,7 @@ def test_functions_for_numpy_keep_their_digits(offset):
 
 
 def test_a_target_below_the_minimum_is_not_reached():
-    found = iso.minimize(
+    found = minimize(
         lambda x: float(wave(np.asarray(x, float))), bounds=[(-5, 5)], target=VALUE - 1e-8, max_evaluations=2e3
     )
     assert not found.success
@@ -37,12 +41,12 @@ def test_functions_of_jax_that_it_cannot_differentiate_are_computed_in_double_pr
     def branches(x):
         return jnp.sum((x - 0.3) ** 2) + (101.0 if x[0] > 0.5 else 100.0)
 
-    found = iso.minimize(branches, bounds=[(-1, 1)] * 2)
+    found = minimize(branches, bounds=[(-1, 1)] * 2)
     np.testing.assert_allclose(found.x, 0.3, atol=1e-6)
 
 
 def test_a_result_of_one_element_is_a_number():
-    found = iso.minimize(lambda x: jnp.sin(x) + 0.1 * x**2, bounds=[(-5, 5)])
+    found = minimize(lambda x: jnp.sin(x) + 0.1 * x**2, bounds=[(-5, 5)])
     assert found.x[0] == pytest.approx(LOWEST, abs=1e-6)
 
 
@@ -50,14 +54,16 @@ def test_further_arguments():
     def shifted(x, center, level):
         return np.sum((x - center) ** 2) + level
 
-    found = iso.minimize(shifted, bounds=Bounds([-5] * 3, [5] * 3), args=(1.0, 2.0))
+    bounds: Any = Bounds
+    box = bounds([-5] * 3, [5] * 3)
+    found = minimize(shifted, bounds=box, args=(1.0, 2.0))
     np.testing.assert_allclose(found.x, 1.0, atol=1e-5)
     assert found.fun == pytest.approx(2.0)
 
     def noisy(x, center, key):
         return jnp.sum((x - center) ** 2) + 0.01 * jax.random.normal(key)
 
-    found = iso.minimize(noisy, bounds=[(-1, 1)] * 2, args=(0.3,), max_evaluations=2_000)
+    found = minimize(noisy, bounds=[(-1, 1)] * 2, args=(0.3,), max_evaluations=2_000)
     np.testing.assert_allclose(found.x, 0.3, atol=0.02)
 
 
@@ -65,31 +71,31 @@ def test_a_callback_may_stop_as_in_scipy():
     def stop(_):
         raise StopIteration
 
-    found = iso.minimize(lambda x: jnp.sum(x**4), bounds=[(-1, 2)] * 2, callback=stop)
+    found = minimize(lambda x: jnp.sum(x**4), bounds=[(-1, 2)] * 2, callback=stop)
     assert "callback stopped" in found.message
 
 
 def test_a_function_without_a_lowest_value_is_no_success():
-    found = iso.minimize(lambda x: jnp.log(jnp.abs(x[0])), x0=[0.0], bounds=[(-1, 1)])
+    found = minimize(lambda x: jnp.log(jnp.abs(x[0])), x0=[0.0], bounds=[(-1, 1)])
     assert not found.success
     assert "not bounded below" in found.message
 
 
 REFUSED = {
-    "one pair": (lambda: iso.minimize(wave, bounds=(-5, 5)), r"Write `bounds=\[\(low, high\)\]` for one coordinate"),
-    "no ends": (lambda: iso.minimize(wave, bounds=[(None, None)]), "leave `bounds` out, and give `x0`"),
-    "a dict of bounds": (lambda: iso.minimize(wave, bounds={"a": (0, 1)}), "`bounds` must be a .* pair of numbers"),
+    "one pair": (lambda: minimize(wave, bounds=(-5, 5)), r"Write `bounds=\[\(low, high\)\]` for one coordinate"),
+    "no ends": (lambda: minimize(wave, bounds=[(None, None)]), "leave `bounds` out, and give `x0`"),
+    "a dict of bounds": (lambda: minimize(wave, bounds={"a": (0, 1)}), "`bounds` must be a .* pair of numbers"),
     "noise": (
-        lambda: iso.minimize(lambda x: np.sum(x**2) + np.random.default_rng().normal(), bounds=[(0, 1)] * 2),
+        lambda: minimize(lambda x: np.sum(x**2) + np.random.default_rng().normal(), bounds=[(0, 1)] * 2),
         "gives the same value twice; got .* pass `noise=True`",
     ),
     "too few bounds": (
-        lambda: iso.minimize(lambda x: np.sum((np.asarray(x) - np.ones(5)) ** 2), bounds=[(0, 1)] * 4),
+        lambda: minimize(lambda x: np.sum((np.asarray(x) - np.ones(5)) ** 2), bounds=[(0, 1)] * 4),
         r"`fun` must be a function of an array of shape \(4,\); got ValueError",
     ),
-    "a key of another name": (lambda: iso.minimize(lambda x, rng: x[0], bounds=[(0, 1)]), "key is named `key`"),
+    "a key of another name": (lambda: minimize(lambda x, rng: x[0], bounds=[(0, 1)]), "key is named `key`"),
     "a target in words": (
-        lambda: iso.minimize(wave, bounds=[(0, 1)], target="low"),
+        lambda: minimize(wave, bounds=[(0, 1)], target="low"),
         "`target` must be a finite real number",
     ),
 }

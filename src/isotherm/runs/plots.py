@@ -33,7 +33,8 @@ def plot_density(run: RunData, coordinates: Any = (0, 1), bins: int = 100, limit
     """See `Run.plot_density`."""
     if limits is not None and (np.shape(limits) != (2,) or not limits[0] < limits[1]):
         refuse("limits", "(low, high) with low below high", short(limits), "Write `limits=(-2.5, 2.5)`, say.")
-    values, names = (part[:2] for part in _chosen(run, coordinates))
+    values, names = _chosen(run, coordinates)
+    values, names = values[:2], names[:2]
     weights = normalized_weights(np.asarray(run.log_weights)).reshape(-1)
     figure, (axis,) = canvas(axes, 1, (5.0, 4))
     # Draws of diverged chains may be NaN, which histograms refuse; their weight is zero.
