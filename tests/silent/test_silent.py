@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.silent import blind_cases
 from tests.silent.cases import CASES
 
 pytestmark = pytest.mark.long
@@ -29,3 +30,20 @@ def test_a_wrong_run_is_named(case, seed):
 def test_good_runs_are_left_alone(seed):
     alarms = {case.name: notes for case in GOOD if (notes := notes_of(case, seed))}
     assert len(alarms) <= 1, alarms
+
+
+# Cycles that end in one mode or the other, with every other sign of health: no instrument sees how they chose.
+KNOWN_MISSES = {"cycsgld masses of descents"}
+BLIND = [case for case in blind_cases.CASES if not case.is_good and case.name not in KNOWN_MISSES]
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("case", BLIND, ids=lambda case: case.name)
+def test_a_wrong_run_that_was_written_blindly_is_named(case, seed):
+    assert notes_of(case, seed), case.why
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_good_runs_that_were_written_blindly_are_left_alone(seed):
+    alarms = {case.name: notes for case in blind_cases.CASES if case.is_good and (notes := notes_of(case, seed))}
+    assert not alarms

@@ -116,7 +116,6 @@ def _surroundings(probes: Probes, weights: np.ndarray, dynamics: Dynamics) -> _S
     rates = np.maximum(rates, dynamics.temperature / np.maximum(np.diag(covariance), 1e-30))
     forces = _mean_product(weights, one @ basis, other @ basis)
     noise = 0.5 * _mean_product(weights, one - other, one - other)
-    noise -= np.diag(dynamics.assumed_noise * np.ones(len(rates)))
     return _Surroundings(mean, covariance, basis, rates, 0.5 * (forces + forces.T), basis.T @ noise @ basis)
 
 
@@ -160,7 +159,9 @@ def _added_covariance(around: _Surroundings, dynamics: Dynamics) -> np.ndarray:
     sums = rates[:, None] + rates[None, :]
     heard = 1.0 if dynamics.epoch is None else heard_of_epochs(rates * by_noise, dynamics.epoch, dynamics.phases)
     root = np.sqrt(heard * np.ones_like(rates))
-    added = by_noise * around.noise * root[:, None] * root[None, :] / sums
+    # What is not injected for the sake of noise is missing in every step, however much of the noise an epoch takes back.
+    left_out = around.basis.T @ np.diag(dynamics.assumed_noise * np.ones(len(rates))) @ around.basis
+    added = by_noise * (around.noise * root[:, None] * root[None, :] - left_out) / sums
     added += np.diag(np.full(len(rates), 0.5 * by_curvature * dynamics.temperature))
     # Exact for normal laws up to the step size at which chains diverge.
     return added / np.maximum(1.0 - 0.25 * by_curvature * sums, 0.05)
