@@ -213,3 +213,16 @@ def test_energies_that_are_infinite_nearby_are_left_out():
     assert np.any(np.isinf(found.log_weights))
     assert np.isfinite(float(run.estimate(lambda x: x[0]).bias))
     assert np.all(np.isfinite(found.tilts))
+
+
+def test_noise_that_is_left_out_narrows_spreads_though_epochs_take_noise_back():
+    """Two shuffled batches in an epoch: their noise cancels, and what was not injected for its sake is missing all the same."""
+    rows = np.random.default_rng(0).normal(1.0, 1.0, 300).astype(np.float32)
+    potential = iso.from_likelihood(lambda x, row: -0.5 * (row - x) ** 2, None, rows, batch_size=150)
+    settings: dict[str, Any] = {"num_steps": 40_000, "num_chains": 6, "thinning": 10, "burn_in": 2_000}
+    settings["init"] = lambda key: 1.0 + 0.2 * jax.random.normal(key)
+    narrow = iso.sample(potential, iso.sghmc(1e-4, gradient_variance=500.0), **settings)
+    assert np.var(narrow.draws) * 300 == pytest.approx(0.75, abs=0.08)
+    assert any("too narrow" in note for note in narrow.summary().notes)
+    right = iso.sample(potential, iso.sghmc(1e-4), **settings)
+    assert not any("too narrow" in note or "too wide" in note for note in right.summary().notes)
