@@ -226,3 +226,20 @@ def test_noise_that_is_left_out_narrows_spreads_though_epochs_take_noise_back():
     assert any("too narrow" in note for note in narrow.summary().notes)
     right = iso.sample(potential, iso.sghmc(1e-4), **settings)
     assert not any("too narrow" in note or "too wide" in note for note in right.summary().notes)
+
+
+def test_cycles_that_choose_their_modes_are_named():
+    """Two modes, 0.3 and 0.7, that the steps of the sampling stage do not connect; and one mode, in which every cycle mixes."""
+
+    def two_modes(x):
+        return -jnp.sum(jnp.logaddexp(jnp.log(0.3) - 8.0 * (x + 2.0) ** 2, jnp.log(0.7) - 8.0 * (x - 2.0) ** 2))
+
+    sampler = iso.cycsgld(
+        0.05, cycle_length=1_000, sampling_from=0.7, hold_from=0.8, floor=0.01, exploration_temperature=10.0
+    )
+    settings: dict[str, Any] = {"num_steps": 40_000, "num_chains": 4, "thinning": 5}
+    settings["init"] = lambda key: jax.random.uniform(key, (1,), minval=-3.0, maxval=3.0)
+    apart = iso.sample(two_modes, sampler, **settings)
+    assert any("Cycles end in regions of their own" in note for note in apart.summary().notes)
+    together = iso.sample(lambda x: 8.0 * jnp.sum(x**2), sampler, **settings)
+    assert not any("Cycles" in note for note in together.summary().notes)

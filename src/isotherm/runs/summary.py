@@ -10,6 +10,7 @@ import numpy as np
 
 from isotherm.runs.bias_notes import notes_on_bias
 from isotherm.runs.coupling_notes import notes_on_contours, notes_on_exchange
+from isotherm.runs.cycle_notes import notes_on_cycles
 from isotherm.runs.names import coordinate_name, shapes_of
 from isotherm.runs.run_data import RunData
 from isotherm.runs.run_estimates import RunEstimates
@@ -104,7 +105,7 @@ def _notes(run: RunEstimates) -> list[str]:
     notes += notes_at_once(run)
     if "diverged_at" not in run.stats:
         return notes
-    notes += notes_on_exchange(run) + notes_on_contours(run) + _notes_on_precision(run)
+    notes += notes_on_exchange(run) + notes_on_contours(run) + notes_on_cycles(run) + _notes_on_precision(run)
     effective = run.effective_sample_size()
     if effective < 0.1 * total:
         notes.append(
