@@ -195,7 +195,9 @@ def test_folding_makes_sums_anew():
 @pytest.mark.parametrize("zeta", [0.75, 1.0])
 def test_weights_of_the_default_do_not_sink(seed, zeta):
     """Ten bins whose top one is often met: a theta that runs away into it takes all weight from later draws."""
-    sampler = iso.icsgld(0.05, partition=Partition(0.5, 0.5, 10), zeta=zeta)
+    sampler: Any = iso.icsgld(0.05, partition=Partition(0.5, 0.5, 10), zeta=zeta)
+    # With a gain that falls the thesis' field runs away too slowly for these runs to see.
+    assert repr(sampler.coupling.field) == "Psi()"
     settings: dict[str, Any] = {"num_steps": 200_000, "num_chains": 4, "thinning": 20, "seed": seed}
     run = iso.sample(NORMAL, sampler, init=jnp.zeros(2), **settings)
     assert run.effective_sample_size() > 0.3 * run.log_weights.size

@@ -57,12 +57,10 @@ def test_gains_of_the_buffer_and_of_the_ladder():
     ladder = Ladder((0.1, 0.3, 0.4, 0.9), (1.0, 0.0, 0.0, 0.0))
     rule = Deterministic(0.5, target, gain, buffer_gain=0.3)
     exchange = Exchange(ladder, DeterministicEvenOdd(), rule, EquiAcceptance(gain))
-    state, _ = update(
-        exchange, [3.0, 2.0, 2.4, 0.0]
-    )  # Pairs (0, 1) and (2, 3) accept with the buffer, (1, 2) does not.
-    assert float(state.rule.buffer) == pytest.approx(0.5 + 0.3 * 0.2 * (2 / 3 - 0.4), rel=1e-6)
+    state, _ = update(exchange, [3.0, 2.0, 2.4, 2.2])  # Pair (0, 1) accepts with the buffer, the others do not.
+    assert float(state.rule.buffer) == pytest.approx(0.5 + 0.3 * 0.2 * (1 / 3 - 0.4), rel=1e-6)
     z = np.array([0.1, 0.3, 0.4, 0.9])
-    accepted = np.array([1.0, 0.0, 1.0])
+    accepted = np.array([1.0, 0.0, 0.0])
     grown = np.diff(z) * np.exp(gain * accepted)
     np.testing.assert_allclose(np.diff(state.step_ratios * 0.1), 0.8 * grown / grown.sum(), rtol=1e-5)
 
