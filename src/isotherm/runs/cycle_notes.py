@@ -13,7 +13,8 @@ _LARGEST_RATIO = 1.5
 
 def notes_on_cycles(run: RunEstimates) -> list[str]:
     """What cycles that do not mix say of the masses of modes; nothing for samplers without cycles or without noise."""
-    window = run.times.window
+    # Times of selected draws, and of a run that was stopped, are plain numbers.
+    window = getattr(run.times, "window", None)
     if window is None or not run.config.get("temperature"):
         return []
     cycles = run.iterations // window.cycle_length
