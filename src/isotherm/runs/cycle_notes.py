@@ -19,7 +19,8 @@ def notes_on_cycles(run: RunEstimates) -> list[str]:
         return []
     cycles = run.iterations // window.cycle_length
     lead = run.log_weights.ndim
-    ratios = [ratio_between(_some(leaf, lead), cycles) for leaf in jax.tree.leaves(run.draws)]
+    leaves = [leaf for leaf in jax.tree.leaves(run.draws) if np.prod(leaf.shape) > 0]
+    ratios = [ratio_between(_some(leaf, lead), cycles) for leaf in leaves]
     if max(ratios, default=0.0) < _LARGEST_RATIO:
         return []
     return [
@@ -35,7 +36,9 @@ def _some(leaf: np.ndarray, lead: int) -> np.ndarray:
         leaf = leaf[(..., *(0,) * (leaf.ndim - lead - 1), slice(_MOST_COORDINATES))]
     found = np.asarray(leaf, np.float64)
     num_draws = found.shape[lead - 1]
-    return found.reshape(int(np.prod(found.shape[: lead - 1])), num_draws, -1)
+    chains = found.reshape(int(np.prod(found.shape[: lead - 1])), num_draws, -1)
+    # Chains that diverged are reported elsewhere.
+    return chains[np.all(np.isfinite(chains), axis=(1, 2))]
 
 
 def ratio_between(values: np.ndarray, cycles: np.ndarray) -> float:
