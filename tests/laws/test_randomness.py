@@ -1,5 +1,7 @@
 """Random numbers: the right bits, the right laws, and no stream used twice."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -46,20 +48,33 @@ def test_no_key_serves_two_purposes_chains_or_runs():
     assert len(np.unique(flat, axis=0)) == len(flat)
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 5, 16, 17, 100, 1023, 4096, 50_000])
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 16, 17, 100, 1023, 4096, 19_953, 50_000])
 def test_permutation_is_one(size):
-    images = permute(KEY, jnp.arange(size), size)
-    assert sorted(images.tolist()) == list(range(size))
+    for number in (size, jnp.asarray(size)):
+        images = permute(KEY, jnp.arange(size), number)
+        assert sorted(images.tolist()) == list(range(size))
 
 
-@pytest.mark.parametrize("size", [5, 10, 37])
-def test_permutations_put_every_pair_everywhere_equally_often(size):
+@pytest.mark.parametrize("is_known", [True, False])
+@pytest.mark.parametrize("size", [3, 5, 10, 37])
+def test_permutations_put_every_pair_everywhere_equally_often(size, is_known):
+    number = size if is_known else jnp.asarray(size)
     keys = jax.vmap(lambda k: jax.random.key_data(jax.random.key(k)))(jnp.arange(20_000))
-    images = np.asarray(jax.vmap(lambda key: permute(key, jnp.arange(2), size))(keys))
+    images = np.asarray(jax.vmap(lambda key: permute(key, jnp.arange(2), number))(keys))
     counts = np.bincount(images[:, 0] * size + images[:, 1], minlength=size**2).reshape(size, size)
     off_diagonal = counts[~np.eye(size, dtype=bool)]
     assert counts.trace() == 0
     assert stats.chisquare(off_diagonal).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("size", [1000, 1009, 50_000])
+def test_batches_vary_as_draws_without_replacement_do(size):
+    keys = jax.vmap(lambda k: jax.random.key_data(jax.random.key(k)))(jnp.arange(4000))
+    images = np.asarray(jax.vmap(lambda key: permute(key, jnp.arange(100), size))(keys), np.float64) / size
+    # Order of rows, halves of it, and the last digit of the row: features that a weak bijection would keep.
+    for feature in (images, images % 0.5, (images * size) % 10 / 10):
+        expected = np.var(feature) / 100 * (1 - 99 / (size - 1))
+        assert np.var(feature.mean(axis=1)) == pytest.approx(expected, rel=4 * math.sqrt(2 / 4000))
 
 
 def test_an_epoch_sees_every_example_once_with_a_short_last_batch():

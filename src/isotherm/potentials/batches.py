@@ -1,10 +1,12 @@
 """Which examples an iteration sees: shuffled epochs, or a new batch each time, without storing or sorting an order.
 
-A keyed bijection of {0, ..., N - 1} takes the place of a stored permutation: a Feistel network on the smallest even number
-of bits that holds N, walked along its cycles until the value falls below N. It needs O(n) work for a batch of n whatever
-N is, no memory, nothing to checkpoint, and N may be a traced number (a buffer that grows).
+A keyed bijection of {0, ..., N - 1} takes the place of a stored permutation: a Feistel network on the rows and columns of a grid
+that holds N places and few more, walked along its cycles until the value falls below N. It needs O(n) work for a batch of n
+whatever N is, no memory, and nothing to checkpoint. N may be a traced number (a buffer that grows); one that is known has a grid
+with so few places left over that the walk is no loop, which an accelerator could not run ahead of.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -37,25 +39,42 @@ def permute(key: Array, positions: Array, num_data: Any) -> Array:
         >>> sorted(permute(jnp.array([1, 2], jnp.uint32), jnp.arange(5), 5).tolist())
         [0, 1, 2, 3, 4]
     """
-    size = jnp.asarray(num_data, jnp.uint32)
-    half = jnp.maximum((33 - lax.clz(size - 1)) // 2, 1)
-    mask = (jnp.uint32(1) << half) - 1
+    rows, columns, num_left_over = _grid(num_data)
+    size, rows, columns = (jnp.asarray(number, jnp.uint32) for number in (num_data, rows, columns))
     round_keys = words(key, jnp.zeros(1, jnp.uint32), _NUM_ROUNDS)[0]
 
-    def encrypt(value):
-        left, right = value >> half, value & mask
-        for key_round in round_keys:
-            left, right = right, left ^ (_mix(right ^ key_round) & mask)
-        return (left << half) | right
+    def shuffle(value):
+        row, column = value // columns, value % columns
+        for number, key_round in enumerate(round_keys):
+            if number % 2 == 0:
+                row = (row + _mix(column ^ key_round) % rows) % rows
+            else:
+                column = (column + _mix(row ^ key_round) % columns) % columns
+        return row * columns + column
 
-    def walk(walked):
-        value, is_outside = walked
-        value = jnp.where(is_outside, encrypt(value), value)
-        return value, value >= size
+    def walk(value):
+        return jnp.where(value >= size, shuffle(value), value)
 
-    start = (positions.astype(jnp.uint32), jnp.ones_like(positions, bool))
-    images, _ = lax.while_loop(lambda walked: jnp.any(walked[1]), walk, start)
+    images = shuffle(positions.astype(jnp.uint32))
+    if num_left_over is None:
+        images = lax.while_loop(lambda value: jnp.any(value >= size), walk, images)
+    else:
+        # A walk meets every place that is left over at most once.
+        for _ in range(num_left_over):
+            images = walk(images)
     return images.astype(jnp.int32)
+
+
+def _grid(num_data: Any) -> tuple[Any, Any, int | None]:
+    """Rows and columns of a grid that is nearly a square, and how many places are left over; None for a traced number."""
+    if not isinstance(num_data, int):
+        rows = jnp.ceil(jnp.sqrt(jnp.asarray(num_data, jnp.float32))).astype(jnp.int32)
+        return rows, -(-num_data // rows), None
+    # In one row, places would only turn round together.
+    longest = math.isqrt(num_data - 1) + 1
+    shortest = max(longest // 4 + 1, min(longest, 2))
+    left_over, rows = min((-num_data % rows, -rows) for rows in range(shortest, longest + 1))
+    return -rows, -(-num_data // -rows), left_over
 
 
 def batch_indices(key: Array, iteration: Any, num_data: Any, batch_size: int, batching: str) -> tuple[Array, Array]:

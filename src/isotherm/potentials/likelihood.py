@@ -106,20 +106,23 @@ class LikelihoodPotential(Potential):
         return True
 
     def on_device(self) -> Potential:
-        number = jnp.asarray(self.num_data, jnp.int32)
-        data = None if self.is_streamed else jax.tree.map(jnp.asarray, self.data)
-        return self.replaced(data=data, num_used=number)
+        if self.is_streamed:
+            return self.replaced(data=None, num_used=jnp.asarray(self.num_data, jnp.int32))
+        number = None if self.num_used is None else jnp.asarray(self.num_used, jnp.int32)
+        return self.replaced(data=jax.tree.map(jnp.asarray, self.data), num_used=number)
 
-    def places(self, key: Array, iteration: Array, num_data: Any) -> tuple[Array, Array]:
+    def places(self, key: Array, iteration: Array) -> tuple[Array, Array]:
         """Rows and weights of the batch of an iteration."""
         assert self.batch_size is not None
+        # A number of rows that count may change from run to run of one program; the number of all rows does not.
+        num_data = self.num_data if self.num_used is None else jnp.asarray(self.num_used)
         return batch_indices(key, iteration, num_data, self.batch_size, self.batching)
 
     def batch(self, key: Array, iteration: Array) -> Batch:
         data, num_data = self.data, jnp.asarray(self.num_data)
         if self.batch_size is None:
             return self.augmented(key, iteration, Batch(data, jnp.ones(len(jax.tree.leaves(data)[0])), num_data))
-        indices, weights = self.places(key, iteration, num_data)
+        indices, weights = self.places(key, iteration)
         return self.augmented(
             key, iteration, Batch(jax.tree.map(lambda leaf: jnp.asarray(leaf)[indices], data), weights, num_data)
         )

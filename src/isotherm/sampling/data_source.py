@@ -94,9 +94,8 @@ class StreamSource(DataSource):
 
     def _numbered(self) -> Stream:
         """The batches from which an estimator learns, which are the same for all chains and times."""
-        key, num_data = jnp.zeros(2, jnp.uint32), jnp.asarray(self._potential.num_data)
-        numbers = jnp.arange(self._num_regressed)
-        places, weights = jax.vmap(lambda number: self._potential.places(key, number, num_data))(numbers)
+        key, numbers = jnp.zeros(2, jnp.uint32), jnp.arange(self._num_regressed)
+        places, weights = jax.vmap(lambda number: self._potential.places(key, number))(numbers)
         return self._stream(0, np.asarray(places), weights)
 
     def _gather(self, places_from: Callable[[Array], tuple[Array, Array]], first: int) -> Stream:
@@ -137,7 +136,7 @@ def _places(
     """
 
     def of_key(key, batch, iteration):
-        return potential.places(fold(key, batch), iteration, jnp.asarray(potential.num_data))
+        return potential.places(fold(key, batch), iteration)
 
     for _ in keys.shape[int(has_runs) : -1]:
         of_key = jax.vmap(of_key, (0, None, None))
