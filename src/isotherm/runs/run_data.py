@@ -85,6 +85,12 @@ class RunData:
         return self.config["sampler"]["name"]
 
     @property
+    def claims_distribution(self) -> bool:
+        """Whether draws are to follow exp(-U / T): not those of a descent without noise, nor of swaps by a buffer."""
+        rule = self.config["sampler"].get("coupling", {}).get("rule", {})
+        return self.config.get("temperature") != 0.0 and rule.get("class") != "Deterministic"
+
+    @property
     def has_run_axis(self) -> bool:
         """Whether the leading axis is that of independent repeats."""
         return self.log_weights.ndim == 3
