@@ -1,6 +1,7 @@
 """Potentials of neural networks, whatever library they are written with."""
 
 import dataclasses
+import warnings
 from collections.abc import Callable
 from typing import Any, TypedDict, Unpack
 
@@ -27,12 +28,14 @@ class Network(Part):
         init: weights, or a function of a key that makes them.
         model_state: what the network carries beside its weights, such as BatchNorm statistics; () if nothing.
         rebuild: maps (weights, model_state) to a module of the library that the network came from.
+        has_dropout: whether it has layers of dropout.
     """
 
     apply: Static[Callable[..., tuple[Array, Any]]]
     init: Any
     model_state: Any
     rebuild: Static[Callable[[Any, Any], Any]]
+    has_dropout: Static[bool] = False
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -125,7 +128,8 @@ class NetworkOptions(TypedDict, total=False):
         log_prior: a log prior of another form, in place of `weight_decay`.
         coupling_includes_prior: whether the energies that couplings read hold the prior. The thesis' networks leave it out: its
             partitions and corrections are about losses.
-        dropout: "off" or "on" while sampling.
+        dropout: "off" or "on" while sampling. With masks that change, energies are noisy and the posterior is another; where it is
+            not given, a module with dropout is warned of.
         compute_dtype: such as jnp.bfloat16, for mixed precision.
         prepare: maps inputs as stored to what the network takes, such as `data.Normalize(mean, std)` for uint8 images.
         augment: maps (key, (inputs, targets)) to the same, such as those of `isotherm.data.augment`.
@@ -159,6 +163,9 @@ def network_potential(
         refuse("log_prior", "None beside a weight decay", repr(log_prior), "Give one of them.")
     if not isinstance(data, tuple) or len(data) != 2:
         refuse("data", "a pair (inputs, targets)", type(data).__name__, "Give the inputs first.")
+    if network.has_dropout and "dropout" not in options:
+        message = 'The network has dropout, which is off while sampling. Pass dropout="off" if that is meant, or dropout="on".'
+        warnings.warn(message, stacklevel=4)
     dtype = options.get("compute_dtype")
     if dtype is not None and not jnp.issubdtype(jnp.dtype(dtype), jnp.floating):
         refuse("compute_dtype", "a floating-point type", repr(dtype), "Give jnp.bfloat16, or None.")
