@@ -4,14 +4,13 @@ from typing import Any, Unpack
 
 import jax
 
-from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import refuse
 from isotherm.foundation.optional import require
 from isotherm.potentials.losses import Loss
-from isotherm.potentials.networks import Network, NetworkOptions, NetworkPotential, network_potential
+from isotherm.potentials.networks import Network, NetworkOptions, NetworkPotential, network_adapter, network_potential
 
 
-@checked_call(NetworkOptions.__annotations__)
+@network_adapter
 def from_equinox(
     model: Any, loss: str | Loss, data: tuple[Any, Any], *, state: Any = None, **options: Unpack[NetworkOptions]
 ) -> NetworkPotential:

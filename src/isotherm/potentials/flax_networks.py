@@ -8,14 +8,13 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import refuse
 from isotherm.foundation.optional import require
 from isotherm.potentials.losses import Loss
-from isotherm.potentials.networks import Network, NetworkOptions, NetworkPotential, network_potential
+from isotherm.potentials.networks import Network, NetworkOptions, NetworkPotential, network_adapter, network_potential
 
 
-@checked_call(NetworkOptions.__annotations__)
+@network_adapter
 def from_nnx(
     module: Any, loss: str | Loss, data: tuple[Any, Any], **options: Unpack[NetworkOptions]
 ) -> NetworkPotential:
@@ -78,7 +77,7 @@ def from_nnx(
     return network_potential(network, loss, data, **options)
 
 
-@checked_call(NetworkOptions.__annotations__)
+@network_adapter
 def from_linen(
     module: Any,
     loss: str | Loss,
@@ -90,7 +89,8 @@ def from_linen(
 ) -> NetworkPotential:
     """The potential of a Flax linen module.
 
-    A position is the collection `params`; all other collections, such as `batch_stats`, are a model state.
+    A position is the collection `params`; all other collections, such as `batch_stats`, are a model state. With `dropout="on"` the
+    module gets the stream "dropout".
 
     Args:
         module: a `linen.Module`, called as `module(inputs)`.
@@ -99,7 +99,7 @@ def from_linen(
         weights: variables as `module.init` returns them, for all chains to start from; None draws them for every chain.
         train_argument: the name of the module's argument that says whether it trains, such as "train"; None if it has none. A
             name that ends in "deterministic" or "use_running_average" is given the opposite.
-        **options: see `NetworkOptions`. With `dropout="on"` the module gets the stream "dropout".
+        **options: see `NetworkOptions`.
     """
     linen = require("flax.linen", "networks")
     prepare = options.get("prepare")
