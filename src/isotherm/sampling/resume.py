@@ -119,7 +119,7 @@ def _go_on(
         position = jax.tree.map(lambda leaf: leaf[None], position)
     first = jax.tree.map(lambda leaf: leaf[0, 0], position)
     tick, chosen = time.perf_counter(), sampler
-    sampler = with_ladder(potential, sampler, lambda: first, settings.seed)
+    sampler = with_ladder(potential, sampler, lambda: first, settings.seed, host.progress)
     pilot_seconds += 0.0 if sampler is chosen else time.perf_counter() - tick
     prepared = ready(potential, sampler, settings, position, collect, config["source"], pilot_seconds)
     asked = prepared.configs[0]
