@@ -100,19 +100,14 @@ def test_a_search_shows_what_it_does_and_what_it_found(capsys):
             0.2,
             r"survive at twice the temperature; got 0.2. Lower it, or stay at one temperature with `iso.sgld\(0.2\)`",
         ),
-        (0.4, r"survive at the target's temperature; got 0.4. Lower it."),
+        (0.4, 100, r"survive at the target's temperature; got 0.4. Lower it."),
+        # Only from where hotter chains came to be.
+        (0.08, 400, r"survive at the target's temperature; got 0.08. Lower it."),
     ],
 )
-def test_steps_that_are_too_long_for_hot_chains_are_refused(step_size, message):
+def test_steps_that_are_too_long_for_hot_chains_are_refused(step_size, num_steps, message):
     with pytest.raises(ValueError, match=message):
-        iso.sample(lambda x: jnp.sum(x**4) / 4, pilot(step_size, 100), num_steps=10, init=jnp.zeros(1))
-
-
-def test_chains_that_diverge_from_where_hot_ones_ended_are_left_out():
-    """The second time chains start further out, where the step may be too long for them."""
-    well = iso.from_energy(lambda x: jnp.sum(jnp.where(jnp.abs(x) < 30.0, 0.5 * x**2, jnp.nan)))
-    run = iso.sample(well, pilot(0.5, 150), num_steps=10, init=jnp.zeros(1))
-    assert np.all(np.diff(run.stats["temperature_ratios"]) > 0)
+        iso.sample(lambda x: jnp.sum(x**4) / 4, pilot(step_size, num_steps), num_steps=10, init=jnp.zeros(1))
 
 
 def test_stopping_a_search_stops_the_run(monkeypatch):
