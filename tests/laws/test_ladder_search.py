@@ -94,10 +94,11 @@ def test_a_search_shows_what_it_does_and_what_it_found(capsys):
 
 
 @pytest.mark.parametrize(
-    ("step_size", "message"),
+    ("step_size", "num_steps", "message"),
     [
         (
             0.2,
+            100,
             r"survive at twice the temperature; got 0.2. Lower it, or stay at one temperature with `iso.sgld\(0.2\)`",
         ),
         (0.4, 100, r"survive at the target's temperature; got 0.4. Lower it."),
