@@ -157,6 +157,18 @@ def test_refused(name, folder):
         action(folder)
 
 
+@pytest.mark.parametrize("sampler", [iso.sgld(0.1), iso.sghmc(0.01), iso.resgld(0.1)], ids=lambda sampler: sampler.name)
+def test_positions_with_empty_leaves_are_kept_and_resumed(tmp_path, sampler):
+    well = lambda x: jnp.sum(x["a"] ** 2) + jnp.sum(x["b"])  # noqa: E731
+    start = {"a": jnp.zeros(2), "b": jnp.zeros((0, 3))}
+    iso.sample(well, sampler, num_steps=40, init=start, out=tmp_path / "run")
+    resumed = iso.resume(tmp_path / "run", well, sampler, num_steps=70)
+    whole = iso.sample(well, sampler, num_steps=70, init=start)
+    np.testing.assert_array_equal(resumed.draws["a"], whole.draws["a"])
+    assert iso.load(tmp_path / "run").draws["b"].shape == whole.draws["b"].shape == (*whole.draws["a"].shape[:2], 0, 3)
+    assert [row.name for row in resumed.summary().rows] == ["a[0]", "a[1]"]
+
+
 def _fitted(scale, size, rows):
     data = np.linspace(0.0, 1.0, size, dtype=np.float32) * scale
     return iso.from_likelihood(lambda m, x: -((x - m) ** 2), None, data if rows is None else data[:rows])
