@@ -281,3 +281,20 @@ def test_a_bias_prints_its_worst_coordinates_and_gives_all():
         simplex, iso.sgld(0.01), num_steps=500, num_chains=2, init={"w": jnp.array([0.2, 0.3, 0.5])}
     ).bias
     assert "w[" in repr(within)
+
+
+def test_a_summary_names_the_largest_r_hat_without_an_alarm():
+    moderate = iso.sample(lambda x: x @ x / 2, iso.sgld(0.05), num_steps=400, num_chains=4, init=jnp.zeros(3), seed=1)
+    summary = moderate.summary()
+    worst = max(summary.rows, key=lambda row: row.r_hat)
+    assert 1.02 < worst.r_hat < 1.2
+    assert summary.notes[0].endswith(f" Largest R-hat: {worst.r_hat:.3f}, of `{worst.name}`.")
+    assert not any("disagree" in note for note in summary.notes)
+    particles = iso.sample(
+        energy,
+        iso.svgd(0.1),
+        num_steps=50,
+        num_chains=4,
+        init=lambda key: jax.tree.map(lambda leaf: leaf + jax.random.normal(key, leaf.shape), START),
+    )
+    assert "R-hat" not in particles.summary().notes[0]

@@ -11,7 +11,7 @@ import numpy as np
 from isotherm.runs.bias_notes import notes_on_bias
 from isotherm.runs.coupling_notes import notes_on_contours, notes_on_exchange
 from isotherm.runs.cycle_notes import notes_on_cycles
-from isotherm.runs.names import coordinate_name, shapes_of
+from isotherm.runs.names import Shapes, coordinate_name, shapes_of
 from isotherm.runs.run_data import RunData
 from isotherm.runs.run_estimates import RunEstimates
 from isotherm.runs.spent import time_of
@@ -86,7 +86,11 @@ def summary_of(run: RunEstimates) -> Summary:
     if not run.claims_distribution:
         return Summary(rows, _notes(run), size)
     named = [] if run.bias is None else [f"`{coordinate_name(shapes, place)}`" for place in run.bias.coordinates]
-    notes = _notes(run) + notes_on_bias(run.bias, named, _share_rejected(run)) + list(found.notes)
+    notes = (
+        _notes(run, _agreement(shapes, judged, found.r_hat))
+        + notes_on_bias(run.bias, named, _share_rejected(run))
+        + list(found.notes)
+    )
     return Summary(rows, notes + _notes_on_barriers(run, float(np.nanmax(found.r_hat, initial=1.0))), size)
 
 
@@ -104,9 +108,18 @@ def _share_rejected(run: RunEstimates) -> float:
     return float(np.mean(run.stats.get("num_rejected", 0.0))) / run.num_steps
 
 
-def _notes(run: RunEstimates) -> list[str]:
+def _agreement(shapes: Shapes, judged: np.ndarray, r_hat: np.ndarray) -> str:
+    """The largest R-hat, which a reader may judge by another rule than that of the notes; nothing where there is none."""
+    if not np.any(np.isfinite(r_hat)):
+        return ""
+    worst = int(np.nanargmax(r_hat))
+    return f" Largest R-hat: {r_hat[worst]:.3f}, of `{coordinate_name(shapes, int(judged[worst]))}`."
+
+
+def _notes(run: RunEstimates, agreement: str = "") -> list[str]:
     total = int(run.log_weights.size)
-    notes = [f"{total} draws of {run.name or 'a sampler'} in {run.num_steps} iterations: {time_of(run)}.{_aim(run)}"]
+    began = f"{total} draws of {run.name or 'a sampler'} in {run.num_steps} iterations: {time_of(run)}."
+    notes = [began + _aim(run) + agreement]
     notes += notes_at_once(run)
     if "diverged_at" not in run.stats:
         return notes
