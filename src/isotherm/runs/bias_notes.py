@@ -76,8 +76,8 @@ def _note_on_heat(name: str, excess: float) -> str:
     if excess < 0:
         remedy = "Chains did not mix while draws were taken, or theta moved faster than they: run longer, or take longer steps."
     return (
-        f"In {name} gradients at the draws are those of {1.0 + excess:.2g} times the temperature: the draws do not follow the law "
-        f"that was asked for. {remedy}"
+        f"In {name} gradients at the draws are those of {1.0 + excess:.2g} times the temperature: the draws do not follow the "
+        f"distribution that was asked for. {remedy}"
     )
 
 

@@ -97,7 +97,7 @@ class RunEstimates(RunData):
         )
 
     def energy_histogram(self, num_cells: int = 50) -> by_energy.Histogram:
-        """The weighted law of the energy in cells of equal width."""
+        """The weighted distribution of the energy in cells of equal width."""
         return by_energy.energy_histogram(np.asarray(self.energies), np.asarray(self.log_weights), num_cells)
 
     def log_density_of_states(self, num_cells: int = 50) -> by_energy.Histogram:

@@ -186,8 +186,8 @@ def _notes_on_temperature(run: RunData) -> list[str]:
     if run.config.get("temperature", 1.0) is not None:
         return []
     return [
-        "The temperature changed while draws were taken, so that they follow no single law. Leave the annealed part out with "
-        "`burn_in`."
+        "The temperature changed while draws were taken, so that they follow no single distribution. Leave the annealed part "
+        "out with `burn_in`."
     ]
 
 

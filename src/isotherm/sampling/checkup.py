@@ -149,7 +149,7 @@ class Checkup:
         if _is_last_batch_short(self.potential):
             # Its noise is so much larger than that of the others that they cannot cancel it.
             epoch = None
-        # A multiplier that jumps from bin to bin has no small steps: what it does to the law is measured.
+        # A multiplier that jumps from bin to bin has no small steps: what it does to the distribution is measured.
         is_known = errors is not None and not (is_exact and self.sampler.coupling.log_weights is not None)
         return Dynamics(
             temperature,
