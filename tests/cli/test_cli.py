@@ -180,3 +180,56 @@ def test_show_prints_runs_that_have_ended_and_others(tmp_path, capsys):
     (tmp_path / "run" / "finished.json").unlink()
     main(["show", str(tmp_path / "run")])
     assert "Read at a checkpoint" in capsys.readouterr().out
+
+
+def test_minimize_prints_the_minimum_and_how_far_to_trust_it(tmp_path, capsys):
+    (tmp_path / "wells.py").write_text(
+        "import jax, jax.numpy as jnp\n"
+        "def fun(x):\n    return 3.0 + jnp.sum((x - 0.7) ** 2 + 1 - jnp.cos(6 * (x - 0.7)))\n"
+        "def noisy(x, key):\n    return fun(x) + 0.1 * jax.random.normal(key)\n"
+    )
+
+    def found(name, *options):
+        main(["minimize", f"{tmp_path / 'wells.py'}:{name}", *options])
+        return dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+
+    end = found("fun", "--bounds", "-5.12", "5.12", "--dimension", "3", "--seed", "2")
+    np.testing.assert_allclose([float(value) for value in end["x"].split()], 0.7, atol=1e-5)
+    assert float(end["fun"]) == 3.0
+    assert end["success"] == "True"
+    assert "2 searchers with independent starts" in end["message"]
+    end = found("fun", "--bounds", "-5", "5", "0", "1", "--init", "1", "0.5", "--budget", "40", "--target", "1")
+    assert end["success"] == "False"
+    assert int(end["evaluations"]) <= 40
+    assert end["message"].endswith("The target was not reached. Raise --budget.")
+    end = found("noisy", "--init", "0.5", "--scale", "2", "--budget", "500")
+    assert abs(float(end["fun"]) - 3.0) < 0.1
+    assert float(end["std"].removeprefix("error").strip()) < 0.1
+
+
+def test_minimize_refuses_bounds_that_are_no_pairs_and_files_without_the_function(user_file, capsys):
+    cases = {
+        (): "`--bounds` must be given where there is no --init; got neither.",
+        ("--bounds", "1", "2", "3"): "`--bounds` must be LOW HIGH for every coordinate; got 3 numbers.",
+        ("--init", "0", "--dimension", "2"): "`--dimension` must be positive, and given with one pair LOW HIGH",
+        ("--bounds", "2", "1"): "`bounds` must be (low, high) for every coordinate, finite, low below high",
+    }
+    for options, message in cases.items():
+        assert message in refused(capsys, "minimize", f"{user_file}:energy", *options)
+    missing = refused(capsys, "minimize", f"{user_file}:cost", "--init", "0")
+    assert "`fun` must be a name in mine.py; got 'cost'. The file has: broken, energy" in missing
+
+
+@pytest.mark.parametrize(("command", "has_folder"), [("sample", True), ("minimize", False)])
+def test_an_interrupt_speaks_of_resuming_only_where_there_is_a_folder(
+    user_file, tmp_path, capsys, monkeypatch, command, has_folder
+):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"isotherm.cli.{command}.{command.capitalize()}.run", interrupted)
+    tail = {"sample": arguments(user_file, tmp_path / "x")[1:], "minimize": [f"{user_file}:energy", "--init", "0"]}
+    with pytest.raises(SystemExit) as stop:
+        main([command, *tail[command]])
+    assert stop.value.code == 130
+    assert ("isotherm resume DIR" in capsys.readouterr().err) == has_folder

@@ -7,12 +7,13 @@ import typing
 import pytest
 
 import isotherm as iso
+from isotherm.potentials.networks import NETWORK_DEFAULTS
 from isotherm.samplers import METHODS
 from isotherm.samplers.deo import DEO_DEFAULTS
 from isotherm.samplers.flattening import CONTOUR_DEFAULTS, WEIGHTED_DEFAULTS
 from isotherm.samplers.swapping import FACTOR_DEFAULTS, SWAP_DEFAULTS
 
-SHARED = {**SWAP_DEFAULTS, **FACTOR_DEFAULTS}, {**WEIGHTED_DEFAULTS, **CONTOUR_DEFAULTS}, DEO_DEFAULTS
+SHARED = {**SWAP_DEFAULTS, **FACTOR_DEFAULTS}, {**WEIGHTED_DEFAULTS, **CONTOUR_DEFAULTS}, DEO_DEFAULTS, NETWORK_DEFAULTS
 
 
 def arguments(constructor):
@@ -49,11 +50,22 @@ def test_a_constructor_is_documented(name):
     named, titles = sections(text)
     assert [title for title in titles if title != "Differs"] == ["Args", "Returns", "Example", "Reference"]
     assert f"iso.{name}(" in text.partition("    Example:\n")[2]
-    known = arguments(METHODS[name])
+    assert_every_argument_is_listed(METHODS[name], named)
+
+
+def assert_every_argument_is_listed(function, named):
+    known = arguments(function)
     assert set(named) == set(known)
     for argument, default in known.items():
         end = "Required." if default is inspect.Parameter.empty else f"Default: {default!r}."
         assert named[argument].endswith(end), argument
+
+
+@pytest.mark.parametrize("adapter", [iso.from_nnx, iso.from_linen, iso.from_equinox])
+def test_help_on_networks_lists_every_option(adapter):
+    named, _ = sections(adapter.__doc__ or "")
+    assert_every_argument_is_listed(adapter, named)
+    assert named["batch_size"] == "batch_size: n; None takes all data in every iteration. Default: None."
 
 
 def test_shared_options_are_described_once():

@@ -134,3 +134,32 @@ def test_exact_energies_are_measured_once():
     assert len(calls) < 30
     assert run.stats["num_swaps"].sum() > 100
     np.testing.assert_array_equal(run.stats["variance_of_difference"], 0.0)
+
+
+@pytest.mark.parametrize(
+    "sampler",
+    [iso.sgd(0.02), iso.msgd(0.002), iso.sgld(0.02, temperature=0.0), iso.deo_star_msgd((0.001, 0.02), num_replicas=4)],
+    ids=lambda sampler: sampler.name,
+)
+def test_samplers_that_follow_no_distribution_are_not_judged_by_one(sampler):
+    def found(sampler):
+        number = None if sampler.coupling.needs.num_chains else 4
+        # Chains without a ladder stay in the well where they are.
+        energy = lambda x: jnp.sum((x**2 - 1.0) ** 2)  # noqa: E731
+        starts = lambda key: jax.random.normal(key, (1,))  # noqa: E731
+        return iso.sample(energy, sampler, num_steps=400, num_chains=number, init=starts, seed=4)
+
+    run = found(sampler)
+    summary = run.summary()
+    first, *others = summary.notes
+    assert "follows no distribution" in first
+    assert all(note.startswith(("Pairs", "No replica", "Replicas")) for note in others)
+    assert 'run.stats["best_position"]' in first
+    assert run.bias is None
+    for row in summary.rows:
+        assert np.isfinite([row.mean, row.sd]).all()
+        assert np.isnan([row.std_error, row.effective_draws, row.r_hat]).all()
+    # The same run with noise is judged.
+    judged = found(iso.sgld(0.02, temperature=0.01)).summary()
+    assert "follows no distribution" not in judged.notes[0]
+    assert any("disagree" in note for note in judged.notes)

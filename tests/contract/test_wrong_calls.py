@@ -30,6 +30,10 @@ def like(m, x):
     return -((x - m) ** 2)
 
 
+def network(library: str, **options):
+    return getattr(Iso, f"from_{library}")(None, "cross_entropy", (np.ones((4, 2)), np.ones(4, int)), **options)
+
+
 UNKNOWN = "must be an option of `iso.{}`; got an unknown name. "
 NUMPY = r"got NumPy was called on an array of JAX. Write it with `jax.numpy`"
 
@@ -171,6 +175,12 @@ CASES = {
         lambda: Iso.from_nnx(None, "cross_entropy", (np.ones((4, 2)), np.ones(4, int)), batchsize=2),
         r"`batchsize` must be an option of `iso.from_nnx`; got an unknown name. Did you mean `batch_size`",
     ),
+    "network's precision": (lambda: network("nnx", dtype=jnp.bfloat16), r"Did you mean `compute_dtype`"),
+    "network's prior": (lambda: network("nnx", l2=1.0), r"Did you mean `weight_decay`"),
+    "network's decay": (lambda: network("linen", weightdecay=1.0), "`weightdecay` .*Did you mean `weight_decay`"),
+    "network's dropout": (lambda: network("equinox", dropout_rate=0.1), r"Did you mean `dropout`"),
+    "network's augmentation": (lambda: network("equinox", augmentation=None), r"Did you mean `augment`"),
+    "network's nonsense": (lambda: network("linen", color=3), r"It takes: module, loss, data, weights, .*batch_size, "),
     "no transforms": (
         lambda: Iso.transforms.constrain(energy),
         r"`transforms` must be given to `iso.transforms.constr",

@@ -10,7 +10,7 @@ from isotherm.exchange import DeterministicEvenOdd, expected_round_trip
 from isotherm.experiments import modes25_icsgld, round_trips
 from isotherm.experiments.result import Row, differences
 from isotherm.experiments.scoring import choose_setting, coupling_rows, masses_in_box
-from isotherm.runs.estimates import mode_masses
+from isotherm.runs.modes import mode_masses
 from isotherm.targets import modes9, modes25
 
 NUMBER = 160_000

@@ -1,5 +1,6 @@
 """Ladders from a pilot: barriers of known laws, rungs of equal rejection, and runs that need no other settings."""
 
+import dataclasses
 from typing import Any
 
 import jax.numpy as jnp
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 import isotherm as iso
+from isotherm.sampling import ladder_search
 from isotherm.sampling.ladder_search import place_rungs
 
 DIMENSION = 20
@@ -66,3 +68,53 @@ def test_a_ladder_that_is_to_be_found_cannot_be_used_by_hand():
         iso.resgld(0.05, ladder="auto").init(NORMAL, jnp.zeros(2))
     with pytest.raises(ValueError, match="`ladder` must be one of 'auto'"):
         iso.resgld(0.05, ladder="best")
+
+
+def pilot(step_size, num_steps):
+    return iso.resgld(step_size, ladder=iso.exchange.PilotLadder((step_size,) * 2, (1.0, 2.0), num_steps))
+
+
+def test_a_search_shows_what_it_does_and_what_it_found(capsys):
+    """One mode needs no ladder: the run goes on, and the plain sampler is named."""
+    settings: dict[str, Any] = {"num_steps": 10, "init": jnp.zeros(2)}
+    iso.sample(NORMAL, pilot(0.1, 2_000), progress=True, **settings)
+    told = capsys.readouterr().err
+    assert "Looking for a ladder: 8 chains at each of 11 temperatures, 2,000 iterations, twice." in told
+    assert all(f"ladder, {part} of 2" in told for part in (1, 2))
+    assert "Proposed ladder" in told
+    assert (
+        "One temperature suffices: chains that started apart agree at the target's own, so that `iso.sgld(0.1)`" in told
+    )
+    iso.sample(NORMAL, pilot(0.1, 2_000), progress=False, **settings)
+    assert not capsys.readouterr().err
+    apart = iso.advise(two_modes(5.0), iso.resgld(0.05), num_steps=2_000, init=jnp.full(1, -5.0), factors=(1.0,))
+    assert apart.found is not None
+    assert apart.found.plain_name is None
+    assert "One temperature suffices" not in str(apart)
+
+
+@pytest.mark.parametrize(
+    ("step_size", "num_steps", "message"),
+    [
+        (
+            0.2,
+            100,
+            r"survive at twice the temperature; got 0.2. Lower it, or stay at one temperature with `iso.sgld\(0.2\)`",
+        ),
+        (0.4, 100, r"survive at the target's temperature; got 0.4. Lower it."),
+        # Only from where hotter chains came to be.
+        (0.08, 400, r"survive at the target's temperature; got 0.08. Lower it."),
+    ],
+)
+def test_steps_that_are_too_long_for_hot_chains_are_refused(step_size, num_steps, message):
+    with pytest.raises(ValueError, match=message):
+        iso.sample(lambda x: jnp.sum(x**4) / 4, pilot(step_size, num_steps), num_steps=10, init=jnp.zeros(1))
+
+
+def test_stopping_a_search_stops_the_run(monkeypatch):
+    def stopped(*given, **options):
+        return {t: dataclasses.replace(run, num_steps=9) for t, run in iso.sweep(*given, **options).items()}
+
+    monkeypatch.setattr(ladder_search, "sweep", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        iso.sample(NORMAL, pilot(0.1, 100), num_steps=10, init=jnp.zeros(1))

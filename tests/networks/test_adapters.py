@@ -193,6 +193,54 @@ def test_dropout_is_off_or_on_by_choice():
     assert not np.array_equal(outputs[0], outputs[2])
 
 
+class DroppingNnx(nnx.Module):
+    def __init__(self, rate, rngs):
+        self.dropout, self.last = nnx.Dropout(rate, rngs=rngs), nnx.Linear(3, 2, rngs=rngs)
+
+    def __call__(self, x):
+        return self.last(self.dropout(x))
+
+
+class DroppingLinen(linen.Module):
+    rate: float
+
+    @linen.compact
+    def __call__(self, x, train=False):
+        return linen.Dense(2)(linen.Dropout(self.rate, deterministic=not train)(x))
+
+
+class DroppingEquinox(eqx.Module):
+    dropout: eqx.nn.Dropout
+    last: eqx.nn.Linear
+
+    def __call__(self, x, key=None):
+        return self.last(self.dropout(x, key=key))
+
+
+DROPPING = {
+    "nnx": lambda rate, **o: from_nnx(DroppingNnx(rate, nnx.Rngs(0)), "cross_entropy", (X, Y), **o),
+    "linen": lambda rate, **o: from_linen(DroppingLinen(rate), "cross_entropy", (X, Y), train_argument="train", **o),
+    "equinox": lambda rate, **o: from_equinox(
+        DroppingEquinox(eqx.nn.Dropout(rate), eqx.nn.Linear(3, 2, key=jax.random.key(0))), "cross_entropy", (X, Y), **o
+    ),
+}
+
+
+@pytest.mark.parametrize("library", DROPPING)
+def test_dropout_that_nobody_chose_is_told_to_be_off(library, recwarn):
+    make = DROPPING[library]
+    with pytest.warns(UserWarning, match='has dropout, which is off while sampling. Pass dropout="off"') as caught:
+        unsaid = make(0.5)
+    assert caught[0].filename == __file__
+    potentials = [unsaid, make(0.5, dropout="off"), make(0.5, dropout="on"), make(0.0)]
+    assert not recwarn.list
+    energies = [
+        np.asarray(iso.sample(potential, iso.sgd(1e-12), num_steps=3, progress=False).energies)
+        for potential in potentials
+    ]
+    assert [np.ptp(energy) > 1e-3 for energy in energies] == [False, False, True, False]
+
+
 def test_units_convert_both_ways():
     assert iso.potentials.to_bayesian(0.1, 5e-4, 50_000) == pytest.approx((2e-6, 25.0))
     assert iso.potentials.to_standard(2e-6, 25.0, 50_000) == pytest.approx((0.1, 5e-4))

@@ -157,6 +157,44 @@ def test_refused(name, folder):
         action(folder)
 
 
+@pytest.mark.parametrize("sampler", [iso.sgld(0.1), iso.sghmc(0.01), iso.resgld(0.1)], ids=lambda sampler: sampler.name)
+def test_positions_with_empty_leaves_are_kept_and_resumed(tmp_path, sampler):
+    well = lambda x: jnp.sum(x["a"] ** 2) + jnp.sum(x["b"])  # noqa: E731
+    start = {"a": jnp.zeros(2), "b": jnp.zeros((0, 3))}
+    iso.sample(well, sampler, num_steps=40, init=start, out=tmp_path / "run")
+    resumed = iso.resume(tmp_path / "run", well, sampler, num_steps=70)
+    whole = iso.sample(well, sampler, num_steps=70, init=start)
+    np.testing.assert_array_equal(resumed.draws["a"], whole.draws["a"])
+    assert iso.load(tmp_path / "run").draws["b"].shape == whole.draws["b"].shape == (*whole.draws["a"].shape[:2], 0, 3)
+    assert [row.name for row in resumed.summary().rows] == ["a[0]", "a[1]"]
+
+
+def _fitted(scale, size, rows):
+    data = np.linspace(0.0, 1.0, size, dtype=np.float32) * scale
+    return iso.from_likelihood(lambda m, x: -((x - m) ** 2), None, data if rows is None else data[:rows])
+
+
+@pytest.mark.parametrize(
+    ("size", "other", "message"),
+    [
+        (500, (2.0, None), r"`potential.data\[1\]` must be 0.002\d*, as when .*; got 0.004"),
+        (500, (1.0, 400), r"`potential.data` must be a list of 500, as when .*; got a list of 400"),
+        (
+            5_000,
+            (2.0, None),
+            r"`potential.data` must be float32\[5000\], as when .*; got float32\[5000\] with other values",
+        ),
+        (5_000, (1.0, 4_000), r"`potential.data` must be float32\[5000\], as when .*; got float32\[4000\]"),
+    ],
+)
+def test_other_data_are_told_in_a_few_words(tmp_path, size, other, message):
+    sampler = iso.sgld(1e-5)
+    iso.sample(_fitted(1.0, size, None), sampler, num_steps=5, init=jnp.zeros(()), out=tmp_path / "run")
+    with pytest.raises(ValueError, match=message) as refused:
+        iso.resume(tmp_path / "run", _fitted(other[0], size, other[1]), sampler, num_steps=9)
+    assert len(str(refused.value)) < 250
+
+
 def test_another_thread_pool_is_warned_of(folder, monkeypatch):
     monkeypatch.setenv("NPROC", "17")
     with pytest.warns(UserWarning, match="goes on with 17.*NPROC"):

@@ -255,3 +255,46 @@ def test_importing_isotherm_leaves_heavy_packages_alone():
     script = f"import sys, isotherm as iso; iso.sgld; print([name for name in {heavy} if name in sys.modules])"
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_a_bias_prints_its_worst_coordinates_and_gives_all():
+    rates = jnp.arange(1.0, 9.0)
+    stiff = lambda x: 0.5 * jnp.sum(rates * x["a"] ** 2) + x["b"] ** 2  # noqa: E731
+    start = {"a": jnp.zeros(8), "b": jnp.zeros(())}
+    bias = iso.sample(stiff, iso.sgld(0.1), num_steps=5_000, num_chains=4, init=start).bias
+    assert bias is not None
+    lines = repr(bias).splitlines()
+    assert len(lines) == 7
+    assert max(map(len, lines)) < 100
+    assert lines[0].endswith("5 of 9 coordinates, worst first")
+    assert {line.split()[0] for line in lines[2:4]} <= {"a[7]", "a[6]", "a[5]"}
+    found = bias.relative()
+    assert [part.shape for part in found] == [(9,)] * 4
+    # A step adds eps h / 2 to the relative variance, to first order of what it is.
+    off = found.variance[:4] - 0.05 * np.asarray(rates)[:4]
+    assert np.all(np.abs(off) < 4.0 * found.variance_error[:4])
+    large = iso.sample(lambda x: x @ x, iso.sgld(0.05), num_steps=200, num_chains=2, init=jnp.zeros(200)).bias
+    assert all(line.startswith("number ") for line in repr(large).splitlines()[2:])
+    assert len(repr(large).splitlines()) == 7
+    simplex = iso.transforms.constrain(lambda x: jnp.sum(jnp.log(x["w"])), {"w": iso.transforms.simplex()})
+    within = iso.sample(
+        simplex, iso.sgld(0.01), num_steps=500, num_chains=2, init={"w": jnp.array([0.2, 0.3, 0.5])}
+    ).bias
+    assert "w[" in repr(within)
+
+
+def test_a_summary_names_the_largest_r_hat_without_an_alarm():
+    moderate = iso.sample(lambda x: x @ x / 2, iso.sgld(0.05), num_steps=400, num_chains=4, init=jnp.zeros(3), seed=1)
+    summary = moderate.summary()
+    worst = max(summary.rows, key=lambda row: row.r_hat)
+    assert 1.02 < worst.r_hat < 1.2
+    assert summary.notes[0].endswith(f" Largest R-hat: {worst.r_hat:.3f}, of `{worst.name}`.")
+    assert not any("disagree" in note for note in summary.notes)
+    particles = iso.sample(
+        energy,
+        iso.svgd(0.1),
+        num_steps=50,
+        num_chains=4,
+        init=lambda key: jax.tree.map(lambda leaf: leaf + jax.random.normal(key, leaf.shape), START),
+    )
+    assert "R-hat" not in particles.summary().notes[0]

@@ -88,6 +88,20 @@ def test_mode_masses_by_centers_and_by_function(weighted):
         weighted.mode_masses(lambda x: x.sum() > 3.0)
 
 
+def test_mode_masses_have_the_errors_of_indicators(weighted):
+    centers = np.array([[0.0, 0.0], [3.0, 3.0]])
+    found = weighted.estimate_mode_masses(centers)
+    np.testing.assert_allclose(found.mean, weighted.mode_masses(centers), rtol=1e-12)
+    expected = weighted.estimate(lambda x: jnp.stack([x.sum() <= 3.0, x.sum() > 3.0]))
+    for name in ("mean", "std_error", "effective_draws", "r_hat", "bias"):
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-6)
+    assert np.all(found.std_error > 0)
+    by_function = weighted.estimate_mode_masses(lambda x: x.sum() > 3.0, num_modes=3)
+    np.testing.assert_allclose(by_function.mean, [*found.mean, 0.0])
+    with pytest.raises(ValueError, match=r"`modes` must be centers of shape"):
+        weighted.estimate_mode_masses(centers[:, :1])
+
+
 def test_arviz_gets_draws_of_equal_weight_or_raw_ones(plain, weighted):
     raw = weighted.to_arviz(weighted=True)
     assert raw.posterior["x"].shape == (6, 3_000, 2)

@@ -1,4 +1,4 @@
-"""The command line: `isotherm demo`, `list`, `sample`, `resume`, `show`, `reproduce`, `bench`, `data`; `--version`."""
+"""The command line: `isotherm demo`, `list`, `sample`, `resume`, `show`, `minimize`, `reproduce`, `bench`, `data`; `--version`."""
 
 import sys
 import warnings
@@ -11,6 +11,7 @@ from isotherm.cli.bench import Bench
 from isotherm.cli.data import Data
 from isotherm.cli.demo import Demo
 from isotherm.cli.listing import List
+from isotherm.cli.minimize import Minimize
 from isotherm.cli.reproduce import Reproduce
 from isotherm.cli.resume import Resume
 from isotherm.cli.sample import Sample
@@ -23,6 +24,7 @@ Command = (
     | Annotated[Sample, tyro.conf.subcommand("sample")]
     | Annotated[Resume, tyro.conf.subcommand("resume")]
     | Annotated[Show, tyro.conf.subcommand("show")]
+    | Annotated[Minimize, tyro.conf.subcommand("minimize")]
     | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
     | Annotated[Data, tyro.conf.subcommand("data")]
@@ -50,5 +52,6 @@ def main(arguments: list[str] | None = None) -> None:
         Console(stderr=True).print(f"Error: {error}", style="red", highlight=False, markup=False)
         sys.exit(2)
     except KeyboardInterrupt:
-        Console(stderr=True).print("Stopped. A run with --out goes on with `isotherm resume DIR`.")
+        has_folder = isinstance(command, (Sample, Resume))
+        Console(stderr=True).print("Stopped." + " A run with --out goes on with `isotherm resume DIR`." * has_folder)
         sys.exit(130)

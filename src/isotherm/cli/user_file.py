@@ -1,4 +1,4 @@
-"""A potential from a user's Python file, `FILE.py:NAME`, and a sampler from a method's name and options."""
+"""A potential or a function from a user's file, `FILE.py:NAME`, and a sampler from a method's name and options."""
 
 import ast
 import hashlib
@@ -18,19 +18,26 @@ from isotherm.sampling.sampler import Sampler, as_potential
 
 def load_potential(reference: str) -> tuple[Potential, dict[str, Any]]:
     """The potential that `FILE.py:NAME` names, and where it came from. Runs the file."""
+    found, path = load_object(reference, "potential")
+    name = reference.rpartition(":")[2]
+    source = {"file": str(path), "name": name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+    return as_potential(found), source
+
+
+def load_object(reference: str, argument: str) -> tuple[Any, pathlib.Path]:
+    """What `FILE.py:NAME` names, and its file, which is run. Refusals call it by the name of the `argument`."""
     file, separator, name = reference.rpartition(":")
     if not separator or not file.endswith(".py") or not name.isidentifier():
-        remedy = "For an energy function `energy` in landscape.py, write landscape.py:energy."
-        refuse("potential", "of the form FILE.py:NAME", repr(reference), remedy)
+        remedy = "For a function `energy` in landscape.py, write landscape.py:energy."
+        refuse(argument, "of the form FILE.py:NAME", repr(reference), remedy)
     path = pathlib.Path(file).resolve()
     if not path.is_file():
-        refuse("potential", "in a file that exists", str(path), "Check the path.")
-    module = _run(path)
+        refuse(argument, "in a file that exists", str(path), "Check the path.")
+    module = _run(path, argument)
     if not hasattr(module, name):
         offered = sorted(key for key, value in vars(module).items() if callable(value) and not key.startswith("_"))
-        refuse("potential", f"a name in {path.name}", repr(name), f"The file has: {', '.join(offered) or 'nothing'}.")
-    source = {"file": str(path), "name": name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
-    return as_potential(getattr(module, name)), source
+        refuse(argument, f"a name in {path.name}", repr(name), f"The file has: {', '.join(offered) or 'nothing'}.")
+    return getattr(module, name), path
 
 
 def build_sampler(method: str, options: dict[str, Any]) -> Sampler:
@@ -81,17 +88,17 @@ def parse_options(pairs: tuple[str, ...]) -> dict[str, Any]:
     return options
 
 
-def _run(path: pathlib.Path) -> Any:
+def _run(path: pathlib.Path, argument: str) -> Any:
     specification = importlib.util.spec_from_file_location(f"isotherm_user_{path.stem}", path)
     if specification is None or specification.loader is None:
-        refuse("potential", "a Python file", str(path), "Give it a name that ends in .py.")
+        refuse(argument, "a Python file", str(path), "Give it a name that ends in .py.")
     module = importlib.util.module_from_spec(specification)
     sys.path.insert(0, str(path.parent))
     try:
         specification.loader.exec_module(module)
     except Exception as error:  # Whatever a user's file raises, the message must say where.
         place = f"{type(error).__name__}: {error}"
-        refuse("potential", "a file that runs", f"{path.name}, which raised {place}", "Run it with python to see more.")
+        refuse(argument, "a file that runs", f"{path.name}, which raised {place}", "Run it with python to see more.")
     finally:
         sys.path.remove(str(path.parent))
     return module

@@ -38,7 +38,7 @@ from isotherm.kernels.kernel import Move
 
 # It falls as 1 / k and remembers all of the run: theta that follows a chain from mode to mode would bias its weights.
 DEFAULT_GAIN = PolynomialGain(3.0, 1.0, 300.0)
-# Wide enough for the fixed points of laws with one mode or many; a chain is never pushed uphill.
+# Wide enough for the fixed points of distributions with one mode or many; a chain is never pushed uphill.
 DEFAULT_BOUNDS = (0.0, 2.0)
 # Sums for the weights are kept up in every iteration where there are this many bins to a chain; else made anew for every draw.
 _BINS_TO_TRACK = 64

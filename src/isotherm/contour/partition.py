@@ -122,7 +122,7 @@ def fitted_partition(cold: np.ndarray, every: np.ndarray, width: float, num_belo
 
 
 def _spread(cold: np.ndarray) -> float:
-    """The standard deviation of the later energies, over which their law changes."""
+    """The standard deviation of the later energies, over which their distribution changes."""
     return float(cold[len(cold) // 2 :].std())
 
 

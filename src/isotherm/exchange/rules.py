@@ -169,8 +169,8 @@ class Deterministic(Part):
 
         C <- C + s g_k (mean over pairs of accepted - S)
 
-    Made for rungs without noise of their own (SGD exploration), where there is no law to keep; it finds low energies and moves
-    replicas fast, and it follows no exact law. With an adaptive ladder the acceptance of every pair goes to S.
+    Made for rungs without noise of their own (SGD exploration), where there is no distribution to keep; it finds low energies and
+    moves replicas fast, and it follows no exact distribution. With an adaptive ladder the acceptance of every pair goes to S.
 
     Attributes:
         buffer: C at the start, in the units of the energy.

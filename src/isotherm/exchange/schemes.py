@@ -82,7 +82,7 @@ class DeterministicEvenOdd(Scheme):
         window: W; "optimal" is the exact minimum of the expected round trip for the rejection rate, "formula" the thesis'.
         rejection: the rejection rate that "optimal" and "formula" are for.
         is_exact: whether a window makes exactly one swap of every active pair, at its last iteration if no earlier one was
-            accepted: the thesis' variant for optimization, which follows no law.
+            accepted: the thesis' variant for optimization, which follows no distribution.
 
     Reference:
         Deng 2021, Algorithm of section 3.3, and the remark on exact swaps in its supplement.

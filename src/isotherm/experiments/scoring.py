@@ -7,7 +7,7 @@ import numpy as np
 
 from isotherm.experiments.result import Row, differences
 from isotherm.runs import Run
-from isotherm.runs.estimates import mode_masses
+from isotherm.runs.modes import mode_masses
 from isotherm.targets import Target
 
 # Seeds on which settings are chosen are this far from those that are reported.

@@ -30,6 +30,11 @@ _ALIASES = {
     "x0": "init",
     "initial_position": "init",
     "function": "energy",
+    "l2": "weight_decay",
+    "prior_precision": "weight_decay",
+    "dtype": "compute_dtype",
+    "mixed_precision": "compute_dtype",
+    "transform": "augment",
 }
 _OF_SAMPLE = ("num_steps", "num_chains", "num_runs", "num_ladders", "seed", "thinning", "burn_in", "init", "out")
 

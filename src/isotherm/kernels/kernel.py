@@ -34,7 +34,7 @@ class Move(NamedTuple):
 
 
 class StepErrors(NamedTuple):
-    """To first order in the step size, the covariance that a kernel adds to that of the law, over what SGLD adds; see `runs.bias`.
+    """The covariance that a kernel adds to that of its target, over what SGLD adds, to first order in the step; see `runs.bias`.
 
     Attributes:
         curvature: by the curvature of the energy within a step: SGLD adds epsilon tau / 2.
@@ -70,7 +70,7 @@ class Kernel(Part):
 
     @property
     def step_errors(self) -> StepErrors | None:
-        """How its step size moves the law that it samples; None where it samples none, or nobody knows."""
+        """How its step size moves the distribution that it samples; None where it samples none, or nobody knows."""
         return None
 
     def preconditioner(self, state: Any) -> Any:
@@ -91,8 +91,8 @@ class Kernel(Part):
     def rejected(self, before: Any, proposed: Any) -> Any:
         """The state after a move from `before` to `proposed` was rejected: the position is that of `before`.
 
-        What else the state holds must leave the law of the kernel unchanged: a momentum turns round, as in Hamiltonian Monte Carlo
-        with partial refreshment, and what was learned from the gradient stays learned.
+        What else the state holds must leave the distribution of the kernel unchanged: a momentum turns round, as in Hamiltonian
+        Monte Carlo with partial refreshment, and what was learned from the gradient stays learned.
         """
         return proposed._replace(position=before.position)
 

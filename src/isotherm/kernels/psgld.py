@@ -27,13 +27,14 @@ class PSGLD(Kernel):
         G_k     = 1 / (lambda + sqrt(V_k))
         x_{k+1} = x_k - epsilon * G_k * g_k + epsilon * tau * Gamma_k + sqrt(2 * epsilon * tau * G_k) * xi_k
 
-    The law. A preconditioner that is frozen (`freeze_after`) leaves exp(-U / tau), up to the step size. One that goes on adapting
-    does not: where V follows the gradient faster than the chain mixes (epsilon G far below 1 - beta, whatever beta is), G is a
-    function of x, and without Gamma, its derivative, the law is near exp(-U / tau) / G: the variance of a standard normal comes
-    out 1.85. Where the chain mixes much faster than V the bias is O(1 - beta). Like the thesis' code, the default leaves Gamma
-    out. With `curvature_correction` it is estimated as -(1 - beta) * s^2 * g * (v * Hv) / (sqrt(V) * (lambda + sqrt(V))^2), with a
-    probe v of random signs, at the cost of about one more gradient per iteration. That is the derivative through the newest
-    gradient alone: all of it for beta = 0, and next to nothing where V follows slowly moving chains. To sample a law, freeze.
+    The distribution. A preconditioner that is frozen (`freeze_after`) leaves exp(-U / tau), up to the step size. One that goes on
+    adapting does not: where V follows the gradient faster than the chain mixes (epsilon G far below 1 - beta, whatever beta is), G
+    is a function of x, and without Gamma, its derivative, the distribution is near exp(-U / tau) / G: the variance of a standard
+    normal comes out 1.85. Where the chain mixes much faster than V the bias is O(1 - beta). Like the thesis' code, the default
+    leaves Gamma out. With `curvature_correction` it is estimated as
+    -(1 - beta) * s^2 * g * (v * Hv) / (sqrt(V) * (lambda + sqrt(V))^2), with a probe v of random signs, at the cost of about one
+    more gradient per iteration. That is the derivative through the newest gradient alone: all of it for beta = 0, and next to
+    nothing where V follows slowly moving chains. To sample a distribution, freeze.
 
     Attributes:
         decay: beta.

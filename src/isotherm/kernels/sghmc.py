@@ -31,7 +31,7 @@ class SGHMC(Kernel):
     standard deviation is about sqrt(epsilon * tau) in every coordinate.
 
     Every `resample_every` iterations, the momentum and the noise of the move are replaced by one normal vector of the variance
-    2 epsilon tau / (2 - alpha) that they have together, so that the law stays what it is.
+    2 epsilon tau / (2 - alpha) that they have together, so that the distribution stays what it is.
 
     Attributes:
         friction: alpha, one minus the usual momentum coefficient.

@@ -22,7 +22,8 @@ class SGLD(Kernel):
         x_{k+1} = x_k - epsilon_k * g_k + sqrt(2 * epsilon_k * tau_k) * xi_k
 
     where g_k is a gradient of U at x_k and xi_k is standard normal. One gradient per iteration, no memory beyond the position.
-    At a finite step size the law is off by O(epsilon), and gradient noise of variance s^2 heats it by about epsilon * s^2 / 2.
+    At a finite step size the distribution is off by O(epsilon), and gradient noise of variance s^2 heats it by
+    about epsilon * s^2 / 2.
 
     Example:
         >>> import jax.numpy as jnp

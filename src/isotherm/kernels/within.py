@@ -29,8 +29,9 @@ class BoxedState(NamedTuple):
 class Within(WrappedKernel):
     """Rejects every move of `inner` that leaves a box: the position stays, and a momentum turns round.
 
-    With v the momentum that was proposed, the chain goes on from (x, -v). Flat energies then keep the uniform law exactly; a
-    momentum that is kept would drive the chain into the same wall again and again, and one that is set to zero crowds it there too.
+    With v the momentum that was proposed, the chain goes on from (x, -v). Flat energies then keep the uniform distribution exactly;
+    a momentum that is kept would drive the chain into the same wall again and again, and one that is set to zero crowds it there
+    too.
 
     Attributes:
         inner: the kernel that moves.

@@ -4,14 +4,13 @@ from typing import Any, Unpack
 
 import jax
 
-from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import refuse
 from isotherm.foundation.optional import require
 from isotherm.potentials.losses import Loss
-from isotherm.potentials.networks import Network, NetworkOptions, NetworkPotential, network_potential
+from isotherm.potentials.networks import Network, NetworkOptions, NetworkPotential, network_adapter, network_potential
 
 
-@checked_call(NetworkOptions.__annotations__)
+@network_adapter
 def from_equinox(
     model: Any, loss: str | Loss, data: tuple[Any, Any], *, state: Any = None, **options: Unpack[NetworkOptions]
 ) -> NetworkPotential:
@@ -80,16 +79,19 @@ def from_equinox(
     leaves = {f"{number:03d}": leaf for number, leaf in enumerate(jax.tree.leaves(state))}
     make: Any = model
     init = (lambda key: weights_of(make(key))) if is_made else weights_of(one)
-    return network_potential(Network(apply, init, leaves or (), rebuild), loss, data, **options)
+    nodes = jax.tree.leaves(one, is_leaf=lambda node: _is_dropout(eqx, node))
+    has_dropout = any(_is_dropout(eqx, node) and node.p > 0 for node in nodes)
+    return network_potential(Network(apply, init, leaves or (), rebuild, has_dropout), loss, data, **options)
+
+
+def _is_dropout(eqx: Any, node: Any) -> bool:
+    return isinstance(node, eqx.nn.Dropout)
 
 
 def _set_dropout(eqx: Any, module: Any, is_asleep: bool) -> Any:
     """The module with all its dropout layers asleep or awake, and nothing else changed."""
 
-    def is_dropout(node):
-        return isinstance(node, eqx.nn.Dropout)
-
     def change(node):
-        return eqx.tree_at(lambda d: d.inference, node, is_asleep) if is_dropout(node) else node
+        return eqx.tree_at(lambda d: d.inference, node, is_asleep) if _is_dropout(eqx, node) else node
 
-    return jax.tree.map(change, module, is_leaf=is_dropout)
+    return jax.tree.map(change, module, is_leaf=lambda node: _is_dropout(eqx, node))

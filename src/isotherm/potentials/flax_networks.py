@@ -1,5 +1,6 @@
 """Networks of Flax: modules of nnx and of linen."""
 
+import contextlib
 from collections.abc import Callable
 from typing import Any, Unpack
 
@@ -7,14 +8,13 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import refuse
 from isotherm.foundation.optional import require
 from isotherm.potentials.losses import Loss
-from isotherm.potentials.networks import Network, NetworkOptions, NetworkPotential, network_potential
+from isotherm.potentials.networks import Network, NetworkOptions, NetworkPotential, network_adapter, network_potential
 
 
-@checked_call(NetworkOptions.__annotations__)
+@network_adapter
 def from_nnx(
     module: Any, loss: str | Loss, data: tuple[Any, Any], **options: Unpack[NetworkOptions]
 ) -> NetworkPotential:
@@ -72,11 +72,12 @@ def from_nnx(
     def rebuild(weights_now, state_now):
         return merge(weights_now, state_now, False, None)
 
-    network = Network(apply, init if is_made else _values(weights), _values(rest), rebuild)
+    has_dropout = any(isinstance(node, nnx.Dropout) and node.rate > 0 for _, node in nnx.iter_graph(one))
+    network = Network(apply, init if is_made else _values(weights), _values(rest), rebuild, has_dropout)
     return network_potential(network, loss, data, **options)
 
 
-@checked_call(NetworkOptions.__annotations__)
+@network_adapter
 def from_linen(
     module: Any,
     loss: str | Loss,
@@ -88,7 +89,8 @@ def from_linen(
 ) -> NetworkPotential:
     """The potential of a Flax linen module.
 
-    A position is the collection `params`; all other collections, such as `batch_stats`, are a model state.
+    A position is the collection `params`; all other collections, such as `batch_stats`, are a model state. With `dropout="on"` the
+    module gets the stream "dropout".
 
     Args:
         module: a `linen.Module`, called as `module(inputs)`.
@@ -97,8 +99,9 @@ def from_linen(
         weights: variables as `module.init` returns them, for all chains to start from; None draws them for every chain.
         train_argument: the name of the module's argument that says whether it trains, such as "train"; None if it has none. A
             name that ends in "deterministic" or "use_running_average" is given the opposite.
-        **options: see `NetworkOptions`. With `dropout="on"` the module gets the stream "dropout".
+        **options: see `NetworkOptions`.
     """
+    linen = require("flax.linen", "networks")
     prepare = options.get("prepare")
     inputs = jax.tree.map(lambda leaf: jnp.asarray(leaf[:1]), data[0])
     inputs = inputs if prepare is None else prepare(inputs)
@@ -112,13 +115,28 @@ def from_linen(
         return module.init({"params": key, "dropout": key}, inputs, **mode(False))
 
     variables = init(jax.random.key(0)) if weights is None else weights
+    layers: list[Any] = []
+
+    def watch(call, arguments, named, context):
+        layers.append(context.module)
+        return call(*arguments, **named)
+
+    def without_dropout(call, arguments, named, context):
+        return arguments[0] if isinstance(context.module, linen.Dropout) else call(*arguments, **named)
+
+    # Layers exist only while the module is called.
+    with linen.intercept_methods(watch):
+        jax.eval_shape(init, jax.random.key(0))
+    has_dropout = any(isinstance(layer, linen.Dropout) and layer.rate > 0 for layer in layers)
     others = {name: value for name, value in variables.items() if name != "params"}
 
     def apply(weights_now, state_now, inputs, is_training, key):
         rngs = None if key is None else {"dropout": key}
         variables = {"params": weights_now, **(state_now or {})}
         names = list(others) if is_training else []
-        found = module.apply(variables, inputs, rngs=rngs, mutable=names or False, **mode(is_training))
+        # A module that trains wants masks of its dropout, whether there is a key or not.
+        with linen.intercept_methods(without_dropout) if key is None else contextlib.nullcontext():
+            found = module.apply(variables, inputs, rngs=rngs, mutable=names or False, **mode(is_training))
         outputs, after = found if names else (found, {})
         return outputs, {**state_now, **after} if others else state_now
 
@@ -128,7 +146,9 @@ def from_linen(
     def draw_weights(key: Array) -> Any:
         return init(key)["params"]
 
-    network = Network(apply, draw_weights if weights is None else variables["params"], others or (), rebuild)
+    network = Network(
+        apply, draw_weights if weights is None else variables["params"], others or (), rebuild, has_dropout
+    )
     return network_potential(network, loss, data, **options)
 
 

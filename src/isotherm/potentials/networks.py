@@ -1,13 +1,16 @@
 """Potentials of neural networks, whatever library they are written with."""
 
 import dataclasses
+import warnings
 from collections.abc import Callable
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict, TypeVar, Unpack
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
+from isotherm.foundation.calls import checked_call
+from isotherm.foundation.docstrings import documented
 from isotherm.foundation.errors import check_choice, check_real, refuse
 from isotherm.foundation.parts import Part, Static
 from isotherm.foundation.randomness import words
@@ -15,6 +18,8 @@ from isotherm.potentials.batches import Batch
 from isotherm.potentials.likelihood import LikelihoodPotential
 from isotherm.potentials.losses import Loss, as_loss
 from isotherm.potentials.potential import Potential
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -27,12 +32,14 @@ class Network(Part):
         init: weights, or a function of a key that makes them.
         model_state: what the network carries beside its weights, such as BatchNorm statistics; () if nothing.
         rebuild: maps (weights, model_state) to a module of the library that the network came from.
+        has_dropout: whether it has layers of dropout.
     """
 
     apply: Static[Callable[..., tuple[Array, Any]]]
     init: Any
     model_state: Any
     rebuild: Static[Callable[[Any, Any], Any]]
+    has_dropout: Static[bool] = False
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -125,7 +132,8 @@ class NetworkOptions(TypedDict, total=False):
         log_prior: a log prior of another form, in place of `weight_decay`.
         coupling_includes_prior: whether the energies that couplings read hold the prior. The thesis' networks leave it out: its
             partitions and corrections are about losses.
-        dropout: "off" or "on" while sampling.
+        dropout: "off" or "on" while sampling. With masks that change, energies are noisy and the posterior is another. A
+            module with dropout warns that it is off, unless this is given.
         compute_dtype: such as jnp.bfloat16, for mixed precision.
         prepare: maps inputs as stored to what the network takes, such as `data.Normalize(mean, std)` for uint8 images.
         augment: maps (key, (inputs, targets)) to the same, such as those of `isotherm.data.augment`.
@@ -149,36 +157,61 @@ class NetworkOptions(TypedDict, total=False):
     is_streamed: bool
 
 
+NETWORK_DEFAULTS: NetworkOptions = {
+    "batch_size": None,
+    "weight_decay": 0.0,
+    "log_prior": None,
+    "coupling_includes_prior": True,
+    "dropout": "off",
+    "compute_dtype": None,
+    "prepare": None,
+    "augment": None,
+    "batching": LikelihoodPotential.batching,
+    "is_batch_shared": LikelihoodPotential.is_batch_shared,
+    "num_used": None,
+    "is_streamed": False,
+}
+
+
+def network_adapter(function: F) -> F:
+    """A decorator for functions with `NetworkOptions`: their help lists these, and a call with wrong ones is refused."""
+    return checked_call(NETWORK_DEFAULTS)(documented((NetworkOptions, NETWORK_DEFAULTS))(function))
+
+
 def network_potential(
-    network: Network, loss: str | Loss, data: Any, **options: Unpack[NetworkOptions]
+    network: Network, loss: str | Loss, data: Any, **given: Unpack[NetworkOptions]
 ) -> NetworkPotential:
     """The potential of a network; see `NetworkOptions`."""
-    weight_decay, log_prior = options.get("weight_decay", 0.0), options.get("log_prior")
+    options: Any = {**NETWORK_DEFAULTS, **given}
+    weight_decay, log_prior = options["weight_decay"], options["log_prior"]
     check_real("weight_decay", weight_decay, "Give the precision of the prior, or 0 for a flat one.", minimum=0.0)
     if log_prior is not None and weight_decay > 0:
         refuse("log_prior", "None beside a weight decay", repr(log_prior), "Give one of them.")
     if not isinstance(data, tuple) or len(data) != 2:
         refuse("data", "a pair (inputs, targets)", type(data).__name__, "Give the inputs first.")
-    dtype = options.get("compute_dtype")
+    if network.has_dropout and "dropout" not in given:
+        message = 'The network has dropout, which is off while sampling. Pass dropout="off" if that is meant, or dropout="on".'
+        warnings.warn(message, stacklevel=4)
+    dtype = options["compute_dtype"]
     if dtype is not None and not jnp.issubdtype(jnp.dtype(dtype), jnp.floating):
         refuse("compute_dtype", "a floating-point type", repr(dtype), "Give jnp.bfloat16, or None.")
     return NetworkPotential(
         log_likelihood=network.apply,
         log_prior=log_prior if weight_decay == 0 else WeightDecay(weight_decay),
         data=data,
-        batch_size=options.get("batch_size"),
-        batching=options.get("batching", "epochs"),
-        is_batch_shared=options.get("is_batch_shared", True),
+        batch_size=options["batch_size"],
+        batching=options["batching"],
+        is_batch_shared=options["is_batch_shared"],
         model_state=network.model_state if jax.tree.leaves(network.model_state) else None,
-        augment=options.get("augment"),
-        coupling_includes_prior=options.get("coupling_includes_prior", True),
-        num_used=options.get("num_used"),
-        is_streamed=options.get("is_streamed", False),
+        augment=options["augment"],
+        coupling_includes_prior=options["coupling_includes_prior"],
+        num_used=options["num_used"],
+        is_streamed=options["is_streamed"],
         network=network,
         loss=as_loss(loss),
-        has_dropout=check_choice("dropout", options.get("dropout", "off"), ("off", "on")) == "on",
+        has_dropout=check_choice("dropout", options["dropout"], ("off", "on")) == "on",
         compute_dtype=None if dtype is None else jnp.dtype(dtype).name,
-        prepare=options.get("prepare"),
+        prepare=options["prepare"],
     )
 
 

@@ -81,7 +81,7 @@ def crps(
 ) -> float:
     """Continuous ranked probability score: the weighted mean over examples of the integral of (F_i(x) - 1{y_i <= x})^2 dx.
 
-    It is E|X - y| - E|X - X'| / 2 for independent X and X' of the predicted law, in the unit of the targets, and the
+    It is E|X - y| - E|X - X'| / 2 for independent X and X' of the predicted distribution, in the unit of the targets, and the
     absolute error when all draws agree. Both forms are exact:
 
         draws:    E|X - X'| / 2 = sum_s V_s (1 - V_s) (x_(s+1) - x_(s)), sorted, with V_s the weight up to x_(s)
@@ -116,7 +116,7 @@ def crps(
 def intervals(
     means: ArrayLike, level: float = 0.9, draw_weights: ArrayLike | None = None, noise: ArrayLike | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Central prediction intervals: the quantiles (1 - level)/2 and (1 + level)/2 of each example's predicted law.
+    """Central prediction intervals: the quantiles (1 - level)/2 and (1 + level)/2 of each example's predicted distribution.
 
     The quantile q is the least x with F(x) >= q: one of the draws, or found by bisection where noise is given.
 

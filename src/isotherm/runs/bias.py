@@ -8,9 +8,12 @@ import numpy as np
 import scipy
 
 from isotherm.runs.estimates import normalized_weights
+from isotherm.runs.names import coordinate_name, shapes_of
 
 # Of larger positions only some coordinates are looked at.
 MOST_COORDINATES = 64
+# Coordinates that are printed.
+_MOST_SHOWN = 5
 # Stretches of a run, each of which is left out in turn to find the error of a bias.
 NUM_GROUPS = 20
 # The probability that noise alone speaks up, over all coordinates.
@@ -19,8 +22,26 @@ _FALSE_ALARMS = 1e-3
 _LEAST_CONTRADICTION = 0.25
 
 
+class RelativeBias(NamedTuple):
+    """By how much the coordinates of a `Bias` are off, each of shape (d,).
+
+    Attributes:
+        mean: of means, in standard deviations.
+        mean_error: the standard error of that.
+        variance: of variances, relative to themselves.
+        variance_error: the standard error of that.
+    """
+
+    mean: np.ndarray
+    mean_error: np.ndarray
+    variance: np.ndarray
+    variance_error: np.ndarray
+
+
 class Bias(NamedTuple):
-    """How a run's law differs from the one that was asked for, as far as its step size and gradient noise go.
+    """How a run's distribution differs from the one that was asked for, as far as its step size and gradient noise go.
+
+    `of(values)` gives the bias of the mean of any function, `relative()` that of every coordinate; `print` shows the worst of them.
 
     Attributes:
         values: the coordinates of some draws, shape (chain, S, d); of large positions, of some coordinates only.
@@ -62,6 +83,38 @@ class Bias(NamedTuple):
     def of(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """By how much the means of K functions are off, and the error of that; `values` at the draws, shape (chain, S, K)."""
         return bias_of(values, self.tilts, self.log_weights)
+
+    def relative(self) -> RelativeBias:
+        """By how much means and variances of the coordinates are off."""
+        weights = normalized_weights(self.log_weights)
+        values = np.where(weights[..., None] > 0, self.values, 0.0)
+        mean = np.einsum("cs,csi->i", weights, values)
+        variance = np.einsum("cs,csi->i", weights, (values - mean) ** 2)
+        # A coordinate that never moved is not off.
+        variance = np.where(variance > 0, variance, np.inf)
+        moved = (part / np.sqrt(variance) for part in self.of(values))
+        widened = (part / variance for part in self.of((values - mean) ** 2))
+        return RelativeBias(*moved, *widened)
+
+    def __repr__(self) -> str:
+        found, number = self.relative(), len(self.coordinates)
+        worst = np.argsort(-np.maximum(np.abs(found.mean), np.abs(found.variance)), kind="stable")[:_MOST_SHOWN]
+        shapes = None if self.draws is None else shapes_of(self.draws, 2)
+        places = [int(place) for place in self.coordinates]
+        names = [f"number {place}" if shapes is None else coordinate_name(shapes, place) for place in places]
+        width = max(10, *(len(names[place]) for place in worst))
+        chains, draws = self.log_weights.shape
+        shown = f"{len(worst)} of {number} coordinates, worst first"
+        return "\n".join(
+            [
+                f"Bias at {chains * draws} draws, step size {self.step_size:.3g}; {shown}",
+                f"{'coordinate':{width}} {'mean/sd':>9} {'error':>8} {'variance':>9} {'error':>8}",
+                *(
+                    f"{names[i]:{width}} {m:+9.2g} {a:8.1g} {v:+9.2g} {b:8.1g}"
+                    for i, m, a, v, b in ((i, *(part[i] for part in found)) for i in worst)
+                ),
+            ]
+        )
 
 
 def is_small(draws: Any, lead: int) -> bool:

@@ -28,7 +28,7 @@ def notes_on_bias(bias: Bias | None, names: list[str], rejected: float) -> list[
     if bias is None:
         return []
     weights = normalized_weights(bias.log_weights)
-    moved, widened, is_moved, is_wide = _relative(bias, weights)
+    moved, widened, is_moved, is_wide = _worth_a_word(bias)
     why, remedy = "The step size makes", f"lower `step_size` to about {_advised(bias.step_size, widened, moved):.1g}"
     if bias.is_measured:
         worst = contradicted(bias.heats)
@@ -54,16 +54,10 @@ def notes_on_bias(bias: Bias | None, names: list[str], rejected: float) -> list[
     return notes + _notes_on_jumps(bias, weights)
 
 
-def _relative(bias: Bias, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _worth_a_word(bias: Bias) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Biases of means in standard deviations, of variances relative to themselves, and which of each are worth a word."""
-    values = np.where(weights[..., None] > 0, bias.values, 0.0)
-    mean = np.einsum("cs,csi->i", weights, values)
-    variance = np.einsum("cs,csi->i", weights, (values - mean) ** 2)
-    # A coordinate that never moved is not off.
-    variance = np.where(variance > 0, variance, np.inf)
-    moved, moved_error = (part / np.sqrt(variance) for part in bias.of(values))
-    widened, widened_error = (part / variance for part in bias.of((values - mean) ** 2))
-    limit = significant(2 * len(mean))
+    moved, moved_error, widened, widened_error = bias.relative()
+    limit = significant(2 * len(moved))
     is_moved = (np.abs(moved) > limit * moved_error) & (np.abs(moved) > _LEAST_SHIFT)
     is_wide = (np.abs(widened) > limit * widened_error) & (np.abs(widened) > _LEAST_WIDENING)
     return moved, widened, is_moved, is_wide
@@ -73,7 +67,7 @@ def advised_step(bias: Bias | None) -> float | None:
     """A step size at which spreads and means are hardly off; None where they are not now, or where nothing is known."""
     if bias is None:
         return None
-    moved, widened, is_moved, is_wide = _relative(bias, normalized_weights(bias.log_weights))
+    moved, widened, is_moved, is_wide = _worth_a_word(bias)
     return _advised(bias.step_size, widened, moved) if np.any(is_moved | is_wide) else None
 
 
@@ -82,8 +76,8 @@ def _note_on_heat(name: str, excess: float) -> str:
     if excess < 0:
         remedy = "Chains did not mix while draws were taken, or theta moved faster than they: run longer, or take longer steps."
     return (
-        f"In {name} gradients at the draws are those of {1.0 + excess:.2g} times the temperature: the draws do not follow the law "
-        f"that was asked for. {remedy}"
+        f"In {name} gradients at the draws are those of {1.0 + excess:.2g} times the temperature: the draws do not follow the "
+        f"distribution that was asked for. {remedy}"
     )
 
 

@@ -97,7 +97,7 @@ def _notes_on_swaps(run: RunEstimates) -> list[str]:
 
 
 def _notes_on_hot_rungs(run: RunEstimates) -> list[str]:
-    """Whether hot rungs sample their law, and whether what they do is carried down."""
+    """Whether hot rungs sample their distribution, and whether what they do is carried down."""
     notes = []
     ratio = float(np.max(run.stats["step_size_ratios"]))
     if run.bias is not None and ratio > 1.0:

@@ -7,7 +7,7 @@ from isotherm.runs.run_estimates import RunEstimates
 
 # Coordinates of each leaf that are looked at, and draws of a cycle that say something of its spread.
 _MOST_COORDINATES, _FEWEST_DRAWS = 5, 4
-# The variance between cycles over that within: below 1 where a cycle goes through all of the law.
+# The variance between cycles over that within: below 1 where a cycle goes through all of the distribution.
 _LARGEST_RATIO = 1.5
 
 
@@ -25,7 +25,7 @@ def notes_on_cycles(run: RunEstimates) -> list[str]:
         return []
     return [
         "Cycles end in regions of their own, and stay there while draws are taken: the masses of modes are those of the descents, "
-        "not of the law. Sample for a larger part of a cycle, with longer steps, or use replica exchange "
+        "not of the distribution. Sample for a larger part of a cycle, with longer steps, or use replica exchange "
         '(`iso.resgld(step_size, ladder="auto")`).'
     ]
 

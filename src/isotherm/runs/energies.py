@@ -1,4 +1,4 @@
-"""Estimates in the energy: its law, the density of states, normalizing constants, and other temperatures."""
+"""Estimates in the energy: its distribution, the density of states, normalizing constants, and other temperatures."""
 
 import warnings
 from typing import NamedTuple

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from isotherm.foundation.errors import check_integer, check_real, refuse, short
+from isotherm.foundation.errors import check_integer, check_real, refuse
 from isotherm.foundation.user_functions import call_traced, check_function
 from isotherm.runs.agreement import Stretches, num_stretches
 from isotherm.runs.standard_errors import errors_of, half_width, why_unknown
@@ -55,7 +55,7 @@ def pieces(
 
 
 @functools.lru_cache(maxsize=32)
-def _for_each(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def for_each(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """The function for many draws at once, compiled once: the last few functions are kept."""
     check_function("function", function, "lambda x: x[0]")
     each = jax.jit(jax.vmap(lambda x: jax.tree.map(jnp.asarray, function(x))))
@@ -65,7 +65,7 @@ def _for_each(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def expectation(function: Callable[[Any], Any], draws: Any, log_weights: np.ndarray) -> Any:
     """The weighted mean of `function` over draws."""
     weights = normalized_weights(log_weights)
-    each = _for_each(function)
+    each = for_each(function)
     total: Any = None
     for piece, mass in pieces(draws, weights):
         is_used = mass > 0
@@ -124,11 +124,17 @@ def estimate(
     bias: "Bias | None" = None,
     are_particles: bool = False,
 ) -> Estimate:
-    """The weighted mean of `function` with its standard error and bias; see `standard_errors` and `bias`.
+    """The weighted mean of `function` with its standard error and bias; see `estimate_each`."""
+    return estimate_each(for_each(function), draws, log_weights, bias, are_particles)
 
-    Particles stand for the law together: that each of them has its own place says nothing.
+
+def estimate_each(
+    each: Callable[[Any], Any], draws: Any, log_weights: np.ndarray, bias: "Bias | None", are_particles: bool
+) -> Estimate:
+    """The same for a function of many draws at once; see `standard_errors` and `bias`.
+
+    Particles stand for the distribution together: that each of them has its own place says nothing.
     """
-    each = _for_each(function)
     shapes: Any = None
 
     def rows(piece):
@@ -199,42 +205,6 @@ def resample(draws: Any, log_weights: np.ndarray, num: int, seed: int) -> Any:
     chosen = systematic_indices(weights.reshape(-1), num, seed)
     places = np.unravel_index(chosen, weights.shape)
     return jax.tree.map(lambda leaf: np.asarray(leaf)[places], draws)
-
-
-def mode_masses(modes: Any, draws: Any, log_weights: np.ndarray, num_modes: int | None = None) -> np.ndarray:
-    """Weight of the draws that belong to each mode.
-
-    Args:
-        modes: centers, shape (num_modes, *position shape): a draw belongs to the nearest one; or a function that maps a
-            position to the number of its mode.
-        draws: axes (chain, draw, ...), or (run, chain, draw, ...).
-        log_weights: the same axes up to the draws.
-        num_modes: how many modes there are, where `modes` is a function.
-    """
-    label: Callable[[Any], Any]
-    if callable(modes):
-        count = check_integer("num_modes", num_modes, 1, "Say how many modes the function names.")
-        label = _for_each(modes)
-    else:
-        centers, one = np.asarray(modes), jax.tree.leaves(draws)[0].shape[np.ndim(log_weights) :]
-        if centers.dtype.kind not in "fiu" or centers.shape[1:] != one or centers.ndim != len(one) + 1:
-            rule = (
-                f"centers of shape (num_modes, {', '.join(map(str, one))}), or a function from a position to a number"
-            )
-            refuse("modes", rule, short(modes), "Give one row for every mode.")
-        count = len(centers)
-
-        def nearest(positions):
-            squares = ((positions - center) ** 2 for center in centers)
-            return np.argmin([square.reshape(len(positions), -1).sum(axis=1) for square in squares], axis=0)
-
-        label = nearest
-    masses = np.zeros(count)
-    for piece, mass in pieces(draws, normalized_weights(log_weights)):
-        is_used = mass > 0
-        labels = np.asarray(label(jax.tree.map(lambda leaf: leaf[is_used], piece)), int)  # noqa: B023
-        masses += np.bincount(labels, mass[is_used], minlength=count)[:count]
-    return masses
 
 
 def flat(array: np.ndarray, axis: int) -> np.ndarray:

@@ -61,11 +61,11 @@ class RunData:
 
     @functools.cached_property
     def bias(self) -> Bias | None:
-        """How far the step size and gradient noise move the law of the draws; None where that is not known.
+        """How far the step size and gradient noise move the distribution of the draws; None where that is not known.
 
         Measured when it is first asked for, from gradients at some of the draws; see `isotherm.runs.bias`.
         """
-        # All repeats have the same law: one of them is looked at.
+        # All repeats have the same distribution: one of them is looked at.
         first = self.split_runs()[0]
         return None if first.checkup is None else first.checkup.measure(first)
 
@@ -83,6 +83,12 @@ class RunData:
     def name(self) -> str:
         """The name of the sampler."""
         return self.config["sampler"]["name"]
+
+    @property
+    def claims_distribution(self) -> bool:
+        """Whether draws are to follow exp(-U / T): not those of a descent without noise, nor of swaps by a buffer."""
+        rule = self.config["sampler"].get("coupling", {}).get("rule", {})
+        return self.config.get("temperature") != 0.0 and rule.get("class") != "Deterministic"
 
     @property
     def has_run_axis(self) -> bool:
@@ -122,4 +128,4 @@ class RunData:
         if found is None:
             remedy = "Draw at one temperature: leave out the annealed part with `burn_in`."
             refuse("temperature", "one and the same for all draws", "a schedule that changes between them", remedy)
-        return check_real("temperature", found, "Draws without noise follow no law in the energy.", above=0.0)
+        return check_real("temperature", found, "Draws without noise follow no distribution.", above=0.0)

@@ -9,7 +9,8 @@ import numpy as np
 from isotherm.foundation.errors import refuse
 from isotherm.runs import energies as by_energy
 from isotherm.runs import estimates, moments
-from isotherm.runs.bias import is_small
+from isotherm.runs import modes as by_mode
+from isotherm.runs.bias import Bias, is_small
 from isotherm.runs.run_data import RunData
 
 
@@ -29,10 +30,8 @@ class RunEstimates(RunData):
             >>> found = run.estimate(lambda x: x[0])
             >>> low, high = found.interval(0.95)
         """
-        are_particles = bool(self.config.get("is_joint"))
-        # That of a large position says nothing of a function of all of it.
-        bias = self.bias if is_small(self.draws, self.log_weights.ndim) else None
-        return estimates.estimate(function, self.draws, np.asarray(self.log_weights), bias, are_particles)
+        log_weights = np.asarray(self.log_weights)
+        return estimates.estimate(function, self.draws, log_weights, self._small_bias(), self._are_particles)
 
     def mean(self) -> Any:
         """The weighted mean of every coordinate, a pytree like a position. `estimate(lambda x: x)` adds its error.
@@ -73,11 +72,32 @@ class RunEstimates(RunData):
         return estimates.resample(self.draws, np.asarray(self.log_weights), num, seed)
 
     def mode_masses(self, modes: Any, num_modes: int | None = None) -> np.ndarray:
-        """The weight in each mode; `modes` are centers, or a function from a position to the number of its mode."""
-        return estimates.mode_masses(modes, self.draws, np.asarray(self.log_weights), num_modes)
+        """The weight in each mode; `estimate_mode_masses` adds errors.
+
+        Args:
+            modes: centers, shape (num_modes, *position shape): a draw belongs to the nearest one; or a function that maps a
+                position to the number of its mode.
+            num_modes: how many modes there are, where `modes` is a function.
+        """
+        return by_mode.mode_masses(modes, self.draws, np.asarray(self.log_weights), num_modes)
+
+    def estimate_mode_masses(self, modes: Any, num_modes: int | None = None) -> estimates.Estimate:
+        """The weight in each mode with its standard error, as `estimate` gives it; arguments are those of `mode_masses`.
+
+        Example:
+            >>> import isotherm as iso, jax.numpy as jnp
+            >>> wells = lambda x: 2.0 * jnp.sum((x**2 - 1.0) ** 2)
+            >>> run = iso.sample(wells, iso.sgld(0.05), num_steps=20_000, num_chains=8, init=jnp.zeros(1))
+            >>> found = run.estimate_mode_masses([[-1.0], [1.0]])
+            >>> bool(abs(found.mean[0] - 0.5) < 5 * found.std_error[0])
+            True
+        """
+        return by_mode.estimate_mode_masses(
+            modes, self.draws, np.asarray(self.log_weights), num_modes, self._small_bias(), self._are_particles
+        )
 
     def energy_histogram(self, num_cells: int = 50) -> by_energy.Histogram:
-        """The weighted law of the energy in cells of equal width."""
+        """The weighted distribution of the energy in cells of equal width."""
         return by_energy.energy_histogram(np.asarray(self.energies), np.asarray(self.log_weights), num_cells)
 
     def log_density_of_states(self, num_cells: int = 50) -> by_energy.Histogram:
@@ -112,6 +132,14 @@ class RunEstimates(RunData):
         # Draws of a diverged chain have no energy, and go on counting for nothing.
         log_weights = log_weights + np.where(np.isfinite(log_weights), tilt, 0.0)
         return dataclasses.replace(self, log_weights=log_weights, config={**self.config, "temperature": float(to)})
+
+    @property
+    def _are_particles(self) -> bool:
+        return bool(self.config.get("is_joint"))
+
+    def _small_bias(self) -> Bias | None:
+        """That of a large position says nothing of a function of all of it."""
+        return self.bias if is_small(self.draws, self.log_weights.ndim) else None
 
     def _refuse_jacobians(self) -> None:
         if self.config.get("is_constrained"):

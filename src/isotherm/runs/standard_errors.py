@@ -16,7 +16,7 @@ from isotherm.runs.agreement import MOST_STRETCHES, Stretches, drift_of, largest
 
 # Neighbors with a correlation above this are merged. Larger values give errors that are too small for slow chains.
 _MOST_CORRELATION = 0.15
-# With fewer chains than this, chain by chain, an interval holds only if every chain has seen the law several times.
+# With fewer chains than this, chain by chain, an interval holds only if every chain has seen the distribution several times.
 _MANY_CHAINS = 8
 _DRAWS_PER_CHAIN = 5.0
 # Of stretches that are normal a third carries the error, (sum z^2)^2 / sum z^4. Of 128, an excursion that happened once leaves
@@ -194,8 +194,8 @@ def why_unknown(errors: Errors) -> tuple[str, ...]:
     if np.any(is_apart):
         worst = float(np.max(errors.r_hat[is_apart]))
         notes.append(
-            f"Chains disagree with one another (R-hat {worst:.3g}): each has seen a part of the law only. Errors hold if their "
-            "starts follow the law."
+            f"Chains disagree with one another (R-hat {worst:.3g}): each has seen a part of the distribution only. Errors "
+            "hold if their starts follow the distribution."
         )
     return tuple(notes)
 

@@ -11,7 +11,7 @@ import numpy as np
 from isotherm.runs.bias_notes import notes_on_bias
 from isotherm.runs.coupling_notes import notes_on_contours, notes_on_exchange
 from isotherm.runs.cycle_notes import notes_on_cycles
-from isotherm.runs.names import coordinate_name, shapes_of
+from isotherm.runs.names import Shapes, coordinate_name, shapes_of
 from isotherm.runs.run_data import RunData
 from isotherm.runs.run_estimates import RunEstimates
 from isotherm.runs.spent import time_of
@@ -40,7 +40,7 @@ class Summary:
     """Rows of coordinates, and notes.
 
     All honor the weights of draws; errors, effective draws and R-hat are those of `Run.estimate`. An error that is unknown is NaN,
-    and a note says why.
+    and a note says why. Samplers that descend, and follow no distribution, have no errors, effective draws or R-hat: these are NaN.
     """
 
     rows: list[Coordinate]
@@ -74,14 +74,23 @@ def summary_of(run: RunEstimates) -> Summary:
         return jnp.concatenate(leaves)[judged]
 
     found = run.estimate(coordinates)
+    nothing = np.full_like(found.mean, np.nan)
     columns = (found.mean, found.std_error, found.spread, found.effective_draws, found.r_hat)
+    if not run.claims_distribution:
+        columns = (found.mean, nothing, found.spread, nothing, nothing)
     worst = np.sort(np.argsort(-np.nan_to_num(found.r_hat, nan=0.0), kind="stable")[:_MOST_ROWS])
     rows = [
         Coordinate(coordinate_name(shapes, int(judged[place])), *(float(part[place]) for part in columns))
         for place in worst
     ]
+    if not run.claims_distribution:
+        return Summary(rows, _notes(run), size)
     named = [] if run.bias is None else [f"`{coordinate_name(shapes, place)}`" for place in run.bias.coordinates]
-    notes = _notes(run) + notes_on_bias(run.bias, named, _share_rejected(run)) + list(found.notes)
+    notes = (
+        _notes(run, _agreement(shapes, judged, found.r_hat))
+        + notes_on_bias(run.bias, named, _share_rejected(run))
+        + list(found.notes)
+    )
     return Summary(rows, notes + _notes_on_barriers(run, float(np.nanmax(found.r_hat, initial=1.0))), size)
 
 
@@ -99,9 +108,18 @@ def _share_rejected(run: RunEstimates) -> float:
     return float(np.mean(run.stats.get("num_rejected", 0.0))) / run.num_steps
 
 
-def _notes(run: RunEstimates) -> list[str]:
+def _agreement(shapes: Shapes, judged: np.ndarray, r_hat: np.ndarray) -> str:
+    """The largest R-hat, which a reader may judge by another rule than that of the notes; nothing where there is none."""
+    if not np.any(np.isfinite(r_hat)):
+        return ""
+    worst = int(np.nanargmax(r_hat))
+    return f" Largest R-hat: {r_hat[worst]:.3f}, of `{coordinate_name(shapes, int(judged[worst]))}`."
+
+
+def _notes(run: RunEstimates, agreement: str = "") -> list[str]:
     total = int(run.log_weights.size)
-    notes = [f"{total} draws of {run.name or 'a sampler'} in {run.num_steps} iterations: {time_of(run)}."]
+    began = f"{total} draws of {run.name or 'a sampler'} in {run.num_steps} iterations: {time_of(run)}."
+    notes = [began + _aim(run) + agreement]
     notes += notes_at_once(run)
     if "diverged_at" not in run.stats:
         return notes
@@ -113,6 +131,14 @@ def _notes(run: RunEstimates) -> list[str]:
             "Run longer, leave out more of the start (`burn_in`), or flatten less (`zeta`)."
         )
     return notes
+
+
+def _aim(run: RunData) -> str:
+    """What draws are that follow no distribution; nothing for those that do."""
+    if run.claims_distribution:
+        return ""
+    best = ' The lowest one met is `run.stats["best_position"]`.' * ("best_position" in run.stats)
+    return f" The sampler looks for low energies and follows no distribution: these are points on its way.{best}"
 
 
 def notes_at_once(run: RunData) -> list[str]:
@@ -132,8 +158,7 @@ def notes_at_once(run: RunData) -> list[str]:
 def _notes_on_kernels(run: RunData) -> list[str]:
     """What is wrong with the moves, in words."""
     frozen_at = run.stats.get("preconditioner_frozen_at")
-    # Swaps by a buffer follow no law anyway.
-    if frozen_at is None or "buffer" in run.stats or 0 <= np.max(frozen_at) <= run.times[0]:
+    if frozen_at is None or not run.claims_distribution or 0 <= np.max(frozen_at) <= run.times[0]:
         return []
     return [
         "The preconditioner went on adapting while draws were taken, so that they do not follow exp(-U / T): spreads may be off by "
@@ -143,7 +168,7 @@ def _notes_on_kernels(run: RunData) -> list[str]:
 
 def _notes_on_starts(run: RunData) -> list[str]:
     """Whether agreement of chains says anything, where nothing else lets them leave a mode."""
-    if {"num_swaps", "theta"} & set(run.stats) or run.config.get("temperature") == 0.0:
+    if {"num_swaps", "theta"} & set(run.stats) or not run.claims_distribution:
         return []
     if np.asarray(run.stats["diverged_at"]).size == 1:
         return [
@@ -161,8 +186,8 @@ def _notes_on_temperature(run: RunData) -> list[str]:
     if run.config.get("temperature", 1.0) is not None:
         return []
     return [
-        "The temperature changed while draws were taken, so that they follow no single law. Leave the annealed part out with "
-        "`burn_in`."
+        "The temperature changed while draws were taken, so that they follow no single distribution. Leave the annealed part "
+        "out with `burn_in`."
     ]
 
 

@@ -1,4 +1,4 @@
-"""How far the step size and the noise of gradients move a run's law from the one that was asked for, to first order in the step.
+"""How far the step size and the noise of gradients move the distribution of a run from what was asked for, to first order.
 
 Chains at step epsilon follow pi(x) (1 + s(x)) instead of pi, up to second order, and with it every mean moves by Cov(f, s): the
 tilt s is all that must be known. With D the covariance that the step adds to a chain's own,
@@ -6,12 +6,12 @@ tilt s is all that must be known. With D the covariance that the step adds to a 
     s(x) = g' D g / (2 tau^2) - tr(D H) / tau + constant,       g, H the gradient and the Hessian of U at x,
 
 which for Langevin steps without gradient noise, D = epsilon tau / 2, is epsilon (|g|^2 / (4 tau) - tr(H) / 2): the first order of
-the stationary law of Euler's scheme, exact whatever the form of U. Gradient noise of covariance V adds the D that solves
+the stationary distribution of Euler's scheme, exact whatever the form of U. Gradient noise of covariance V adds the D that solves
 H D + D H = epsilon V. Both depend on the kernel by a factor each (`StepErrors`). Coordinates are in units of the step,
 sqrt(epsilon G), with G a preconditioner, so that epsilon is 1 below.
 
-Where gradients are noisy, products of them would drown s in noise; s is then that of a normal law of the draws' covariance C,
-(x - m)' C^-1 D C^-1 (x - m) / 2.
+Where gradients are noisy, products of them would drown s in noise; s is then that of a normal distribution of the draws' covariance
+C, (x - m)' C^-1 D C^-1 (x - m) / 2.
 """
 
 from typing import Any, NamedTuple
@@ -138,7 +138,7 @@ def _tilt(probes: Probes, around: _Surroundings, added: np.ndarray, dynamics: Dy
 
 
 def _measured_covariance(around: _Surroundings, dynamics: Dynamics) -> np.ndarray:
-    """What the draws have too much: under the law that was asked for, the mean of g g' is tau times that of H."""
+    """What the draws have too much: under the distribution that was asked for, the mean of g g' is tau times that of H."""
     excess = around.forces - dynamics.temperature * np.diag(around.rates)
     return excess / around.rates[:, None] / around.rates[None, :]
 
@@ -163,7 +163,7 @@ def _added_covariance(around: _Surroundings, dynamics: Dynamics) -> np.ndarray:
     left_out = around.basis.T @ np.diag(dynamics.assumed_noise * np.ones(len(rates))) @ around.basis
     added = by_noise * (around.noise * root[:, None] * root[None, :] - left_out) / sums
     added += np.diag(np.full(len(rates), 0.5 * by_curvature * dynamics.temperature))
-    # Exact for normal laws up to the step size at which chains diverge.
+    # Exact for normal distributions up to the step size at which chains diverge.
     return added / np.maximum(1.0 - 0.25 * by_curvature * sums, 0.05)
 
 

@@ -1,21 +1,14 @@
-"""What all constructors share: checked calls, and docstrings that state each shared option and each default once.
+"""What all constructors share: checked calls, and docstrings with every option and its default."""
 
-A docstring says what an argument does. Its default is added from the signature, and `**options` is replaced by the options of the
-`TypedDict`, each with its default, so that `help(iso.icsgld)` is complete.
-"""
-
-import inspect
-import re
-import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from isotherm.foundation.calls import checked_call
+from isotherm.foundation.docstrings import documented
 from isotherm.sampling.sampler import Sampler
 
 Box = tuple[Any, Any] | None
 F = TypeVar("F", bound=Callable[..., Sampler])
-_WIDTH = 110
 
 
 def constructor(*shared: tuple[type, Mapping[str, Any]]) -> Callable[[F], F]:
@@ -25,31 +18,4 @@ def constructor(*shared: tuple[type, Mapping[str, Any]]) -> Callable[[F], F]:
         *shared: the `TypedDict` of the function's `**options`, with their defaults; several where one extends another.
     """
     options = [name for _, defaults in shared for name in defaults]
-
-    def decorate(function: F) -> F:
-        function.__doc__ = _documented(function, shared)
-        return checked_call(options)(function)
-
-    return decorate
-
-
-def _documented(function: Callable[..., Any], shared: tuple[tuple[type, Mapping[str, Any]], ...]) -> str:
-    parameters = inspect.signature(function).parameters.values()
-    defaults = {p.name: p.default for p in parameters if p.kind is not p.VAR_KEYWORD}
-    before, marker, after = (function.__doc__ or "").partition("    Args:\n")
-    own, *rest = re.split(r"(\n\n    (?=\w))", after, maxsplit=1)
-    entries = _with_defaults(own.split("        **options:")[0], defaults)
-    for kind, values in shared:
-        entries += _with_defaults((kind.__doc__ or "").partition("    Attributes:\n")[2], values)
-    return before + marker + "\n".join(entries) + "".join(rest)
-
-
-def _with_defaults(entries: str, defaults: Mapping[str, Any]) -> list[str]:
-    """Entries `name: text`, each with its default at the end, or with the word that it is required."""
-    parts = re.split(r"^ {8}(?=\w+:)", entries, flags=re.MULTILINE)[1:]
-    whole = [f"{' '.join(part.split())} {_default(defaults[part.partition(':')[0]])}" for part in parts]
-    return [textwrap.fill(part, _WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 12) for part in whole]
-
-
-def _default(value: Any) -> str:
-    return "Required." if value is inspect.Parameter.empty else f"Default: {value!r}."
+    return lambda function: checked_call(options)(documented(*shared)(function))

@@ -190,7 +190,7 @@ def awsgld(
     psi has no bounds: its growth in high bins, the open top one too, is the speed-up. `max_displacement` bounds eps |psi g|
     instead. One gradient per iteration.
 
-    Use it to find low energies on rugged landscapes, as `iso.minimize` does; not for a law: use `icsgld`.
+    Use it to find low energies on rugged landscapes, as `iso.minimize` does; not to sample: use `icsgld`.
 
     Biased by O(eps psi), where psi may be in the hundreds: weighted draws follow exp(-U / T) only at steps so small that eps times
     the largest psi stays small. Energy noise biases it as `csgld`.

@@ -66,10 +66,10 @@ def deo_sgd(step_size: Ends, *, window: int | str = 1, **options: Unpack[DeoOpti
     Pairs of one parity have their turn for W iterations, in which a pair swaps at most once. Costs one gradient per rung and
     iteration.
 
-    Use it to visit many modes of low energy fast, under noisy gradients; not for a law: use `resgld`. SGD on exact gradients stays
+    Use it to visit many modes of low energy fast, under noisy gradients; not to sample: use `resgld`. SGD on exact gradients stays
     in its basin.
 
-    Biased: it follows no law. A replica swaps when the one above it has the lower energy, so low energies are favored.
+    Biased: it follows no distribution. A replica swaps when the one above it has the lower energy, so low energies are favored.
 
     Args:
         step_size: (eps_0, eps_{P-1}), the step sizes of the target and of the last rung, rising, in units of position^2 / energy.
@@ -105,10 +105,10 @@ def deo_star_sgd(step_size: Ends, *, window: int | str = BEST_WINDOW, **options:
 
     Gates open every W iterations, and an accepted swap closes its own. Costs one gradient per rung and iteration.
 
-    Use it in place of `deo_sgd` with many rungs or few accepted swaps; not for a law: use `resgld`. SGD on exact gradients stays in
-    its basin.
+    Use it in place of `deo_sgd` with many rungs or few accepted swaps; not to sample: use `resgld`. SGD on exact gradients stays
+    in its basin.
 
-    Biased: it follows no law. A replica swaps when the one above it has the lower energy, so low energies are favored.
+    Biased: it follows no distribution. A replica swaps when the one above it has the lower energy, so low energies are favored.
 
     Args:
         step_size: (eps_0, eps_{P-1}), the step sizes of the target and of the last rung, rising, in units of position^2 / energy.
@@ -150,9 +150,9 @@ def deo_star_psgd(
 
     and the swaps, the buffer and the ladder of `deo_star_sgd`. Costs one gradient per rung and iteration.
 
-    Use it to visit many modes where coordinates have very unequal scales; not for a law: use `resgld`.
+    Use it to visit many modes where coordinates have very unequal scales; not to sample: use `resgld`.
 
-    Biased: it follows no law, as `deo_star_sgd`, and G adapts to the end.
+    Biased: it follows no distribution, as `deo_star_sgd`, and G adapts to the end.
 
     Args:
         step_size: (eps_0, eps_{P-1}), the step sizes of the target and of the last rung, rising; eps G in position^2 / energy.
@@ -194,9 +194,9 @@ def deo_star_msgd(
     and the swaps, the buffer and the ladder of `deo_star_sgd`. A replica that changes rungs starts from rest. Costs one gradient
     per rung and iteration.
 
-    Use it for ensembles of networks from many modes; not for a law: use `resghmc`.
+    Use it for ensembles of networks from many modes; not to sample: use `resghmc`.
 
-    Biased: it follows no law, as `deo_star_sgd`.
+    Biased: it follows no distribution, as `deo_star_sgd`.
 
     Args:
         step_size: (eps_0, eps_{P-1}), the step sizes of the target and of the last rung, rising, in units of position^2 / energy.

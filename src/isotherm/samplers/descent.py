@@ -17,7 +17,7 @@ def sgd(step_size: Schedule, *, box: Box = None) -> Sampler:
 
     Use it to find a minimum below the start, or as a baseline; not to sample: use `sgld`.
 
-    Biased: it follows no law. Draws stay around one minimum, with a spread that batches and eps make.
+    Biased: it follows no distribution. Draws stay around one minimum, with a spread that batches and eps make.
 
     Args:
         step_size: eps, a number above 0 or a function of the iteration, in units of position^2 / energy.
@@ -49,7 +49,7 @@ def msgd(step_size: Schedule, *, friction: float = MomentumSGD.friction, box: Bo
 
     Use it to train networks, or as a baseline; not to sample: use `sghmc`.
 
-    Biased: it follows no law. Draws stay around one minimum, with a spread that batches, eps and alpha make.
+    Biased: it follows no distribution. Draws stay around one minimum, with a spread that batches, eps and alpha make.
 
     Args:
         step_size: eps, a number above 0 or a function of the iteration, in units of position^2 / energy.
@@ -88,9 +88,9 @@ def swag(
     With a `cycle_length` L, eps_k falls by a cosine from `step_size`, is held from the fraction `sampling_from` of every cycle on,
     and draws are collected there: cycSWAG. Without one, eps_k is `step_size` and all draws are collected.
 
-    Use it for Gaussians around minima of a network, one draw an epoch; not for a law of its own: use `sghmc`.
+    Use it for Gaussians around minima of a network, one draw an epoch; not to sample: use `sghmc`.
 
-    Biased: it follows no law. The Gaussians describe the path of SGD, whose spread eps and the batches make.
+    Biased: it follows no distribution. The Gaussians describe the path of SGD, whose spread eps and the batches make.
 
     Args:
         step_size: eps, a number above 0, or without `cycle_length` a function of the iteration, in units of position^2 / energy.

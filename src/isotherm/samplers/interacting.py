@@ -120,7 +120,7 @@ def picsgld(
     and theta and weights as in `icsgld`. One gradient per chain and iteration.
 
     Use it in place of `icsgld` where coordinates have very unequal scales, with `freeze_after` equal to the run's `burn_in`; not
-    adapting where the law matters: use `icsghmc`.
+    adapting where the distribution matters: use `icsghmc`.
 
     Biased as `psgld` while V adapts, whatever eps; frozen, as `icsgld`.
 

@@ -24,7 +24,8 @@ def sgld(step_size: Schedule, *, temperature: Schedule = 1.0, box: Box = None) -
         step_size: eps, a number above 0 or a function of the iteration, in units of position^2 / energy. Stable below 2 over the
             largest curvature of U.
         temperature: T, a number of at least 0 or a function of the iteration, in units of the energy.
-        box: (low, high), numbers or arrays that broadcast against the position; moves out of it are rejected, which keeps the law.
+        box: (low, high), numbers or arrays that broadcast against the position; moves out of it are rejected, which keeps the
+            distribution.
 
     Returns:
         A `Sampler` for `iso.sample`.
@@ -61,10 +62,11 @@ def psgld(
 
     The derivative Gamma of G is left out unless `curvature_correction` asks for it.
 
-    Use it where coordinates have very unequal scales, with `freeze_after` equal to the run's `burn_in`; not adapting where the law
-    matters: use `sgld` or `sghmc`.
+    Use it where coordinates have very unequal scales, with `freeze_after` equal to the run's `burn_in`; not adapting where the
+    distribution matters: use `sgld` or `sghmc`.
 
-    Biased while V adapts: G then depends on x, and the law is near exp(-U / T) / G, whatever eps. Frozen, by O(eps) as `sgld` is.
+    Biased while V adapts: G then depends on x, and the distribution is near exp(-U / T) / G, whatever eps. Frozen, by O(eps) as
+    `sgld` is.
 
     Args:
         step_size: eps, a number above 0 or a function of the iteration; eps G has units of position^2 / energy.

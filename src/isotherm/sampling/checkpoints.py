@@ -1,10 +1,12 @@
 """Checkpoints of a run: the carry and how far it got, written by Orbax, whole or not at all."""
 
 import logging
+import math
 import pathlib
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from isotherm.foundation.errors import refuse
@@ -24,14 +26,17 @@ class Checkpoints:
 
     def save(self, iteration: int, carry: Any, num_records: int) -> None:
         """Write a checkpoint of the state before `iteration`."""
-        tree = {"carry": jax.tree.leaves(_on_host(carry)), "num_records": np.asarray(num_records)}
+        # Orbax refuses arrays without elements, of which only the shape matters.
+        leaves = [leaf for leaf in jax.tree.leaves(_on_host(carry)) if leaf.size]
+        tree = {"carry": leaves, "num_records": np.asarray(num_records)}
         self._manager.save(iteration, args=self._standard[0](tree))
 
     def restore(self, carry_like: Any) -> tuple[int, Any, int] | None:
         """Iteration, carry and number of records of the newest checkpoint that can be read; None if there never was one."""
         steps = sorted(self._manager.all_steps(), reverse=True)
         leaves, structure = jax.tree.flatten(carry_like)
-        like = {"carry": [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in leaves], "num_records": np.asarray(0)}
+        kept = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in leaves if math.prod(x.shape)]
+        like = {"carry": kept, "num_records": np.asarray(0)}
         reasons = []
         for step in steps:
             try:
@@ -39,8 +44,9 @@ class Checkpoints:
             except Exception as error:  # Orbax and TensorStore raise many kinds; an older checkpoint may be whole.
                 reasons.append(f"{step}: {str(error).splitlines()[0][:160]}")
                 continue
-            carry = jax.tree.unflatten(structure, [jax.numpy.array(leaf) for leaf in found["carry"]])
-            return step, carry, int(found["num_records"])
+            read = iter(found["carry"])
+            whole = [jnp.array(next(read)) if math.prod(x.shape) else jnp.zeros(x.shape, x.dtype) for x in leaves]
+            return step, jax.tree.unflatten(structure, whole), int(found["num_records"])
         if reasons:
             refuse("folder", "a run with a readable checkpoint", "; ".join(reasons), "Start the run again elsewhere.")
         return None

@@ -60,7 +60,7 @@ class Checkup:
         """The bias of a run of axes (chain, draw, ...); None where nothing is known of it."""
         size = sum(leaf.size for leaf in jax.tree.leaves(self.position))
         temperature = run.config.get("temperature")
-        if not temperature or self.potential.is_streamed or size == 0:
+        if not temperature or not run.claims_distribution or self.potential.is_streamed or size == 0:
             return None
         chosen = self._spread_over(run, size)
         both = (_structured(run.draws, self.position), _structured(run.model_state, self.potential.init_model_state()))
@@ -149,7 +149,7 @@ class Checkup:
         if _is_last_batch_short(self.potential):
             # Its noise is so much larger than that of the others that they cannot cancel it.
             epoch = None
-        # A multiplier that jumps from bin to bin has no small steps: what it does to the law is measured.
+        # A multiplier that jumps from bin to bin has no small steps: what it does to the distribution is measured.
         is_known = errors is not None and not (is_exact and self.sampler.coupling.log_weights is not None)
         return Dynamics(
             temperature,

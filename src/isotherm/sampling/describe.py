@@ -2,6 +2,7 @@
 
 import dataclasses
 import platform
+import textwrap
 import zlib
 from importlib import metadata
 from typing import Any
@@ -10,8 +11,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from isotherm.foundation.errors import short
+
 # Arrays with more are told by a checksum.
 _MOST_NUMBERS = 1_000
+# In messages, lists with more are told by their length, and further names are left out.
+_MOST_LISTED = 8
 _SCHEDULES = ("step_size", "temperature")
 _PROBES = (0, 1, 10, 100, 1_000, 10_000, 100_000)
 
@@ -37,6 +42,39 @@ def describe(value: Any) -> Any:
     if callable(value):
         return {"function": getattr(value, "__qualname__", type(value).__name__)}
     return type(value).__name__
+
+
+def differences(name: str, old: Any, new: Any) -> list[tuple[str, str, str]]:
+    """Where two descriptions differ: names such as `potential.data[0][3]`, and both values in a few words.
+
+    Example:
+        >>> differences("data", [1.0, [2.0, 3.0]], (1.0, [2.0, 4.0]))
+        [('data[1][1]', '3.0', '4.0')]
+    """
+    new = list(new) if isinstance(new, tuple) else new
+    if old == new or (old != old and new != new):
+        return []
+    if isinstance(old, dict) and isinstance(new, dict) and old.keys() == new.keys() and "crc32" not in old:
+        return [found for key in old for found in differences(f"{name}.{key}", old[key], new[key])]
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        pairs = enumerate(zip(old, new, strict=True))
+        return [found for place, pair in pairs for found in differences(f"{name}[{place}]", *pair)]
+    texts = _in_words(old), _in_words(new)
+    return [(name, *texts)] if texts[0] != texts[1] else [(name, texts[0], f"{texts[1]} with other values")]
+
+
+def _in_words(value: Any) -> str:
+    """A description, or a part of one, on a part of a line."""
+    if isinstance(value, dict) and "crc32" in value:
+        return f"{value['dtype']}{value['shape']}"
+    if isinstance(value, dict) and ("class" in value or "function" in value):
+        return str(value.get("class", value.get("function")))
+    if isinstance(value, dict):
+        names = [*list(value)[:_MOST_LISTED], *["..."] * (len(value) > _MOST_LISTED)]
+        return f"a dict of {', '.join(names)}"
+    if isinstance(value, list) and len(value) > _MOST_LISTED:
+        return f"a list of {len(value)}"
+    return textwrap.shorten(value, 80) if isinstance(value, str) else short(value)
 
 
 def environment() -> dict[str, Any]:

@@ -18,6 +18,7 @@ from isotherm.potentials.potential import Potential
 from isotherm.runs.bias_notes import advised_step
 from isotherm.runs.run import Run
 from isotherm.sampling.pilot import Watching
+from isotherm.sampling.progress import say
 from isotherm.sampling.sampler import Sampler
 from isotherm.sampling.start import per_chain
 from isotherm.sampling.sweep import sweep
@@ -42,6 +43,7 @@ class FoundLadder(NamedTuple):
         r_hats: how far chains disagree that started all over space, by temperature.
         is_mixing: whether they agree at the hottest rung.
         better_step: a step size for the target, where its own makes spreads or means off; None where it does not.
+        plain_name: the sampler without replicas that would do, where chains agree at the target itself; None where they do not.
     """
 
     ladder: Ladder
@@ -49,6 +51,7 @@ class FoundLadder(NamedTuple):
     r_hats: dict[float, float]
     is_mixing: bool
     better_step: float | None
+    plain_name: str | None = None
 
     def __str__(self) -> str:
         temperatures = ", ".join(f"{value:.4g}" for value in self.ladder.temperatures)
@@ -58,6 +61,11 @@ class FoundLadder(NamedTuple):
         ]
         if self.better_step is not None:
             words.append(f"- That step is too long for the target: {self.better_step:.2g} would do.")
+        if self.plain_name is not None:
+            words.append(
+                "- One temperature suffices: chains that started apart agree at the target's own, so that "
+                f"`iso.{self.plain_name}({self.ladder.step_sizes[0]:.4g})` samples it without replicas."
+            )
         if not self.is_mixing:
             words.append(
                 "- At no temperature do chains forget where they started: give more `num_steps`, or longer steps."
@@ -65,7 +73,9 @@ class FoundLadder(NamedTuple):
         return "\n".join(words)
 
 
-def find_ladder(potential: Potential, sampler: Sampler, position: Any, num_steps: int, seed: Any) -> FoundLadder:
+def find_ladder(
+    potential: Potential, sampler: Sampler, position: Any, num_steps: int, seed: Any, progress: bool | None = False
+) -> FoundLadder:
     """A ladder for the target of an exchange sampler, found by plain chains from `position` at many temperatures.
 
     Chains run at all temperatures, then again from where those of the hottest came to be. The hottest rung is the coolest at which
@@ -77,13 +87,18 @@ def find_ladder(potential: Potential, sampler: Sampler, position: Any, num_steps
     target, step_size = coupling.ladder.temperatures[0], coupling.ladder.step_sizes[0]
     plain = dataclasses.replace(sampler, coupling=Watching(), window=None, step_size=step_size)
     samplers = {float(f * target): dataclasses.replace(plain, temperature=float(f * target)) for f in _FACTORS}
-    first = _chains(potential, samplers, lambda key: position, num_steps, seed)
-    alive = [temperature for temperature, run in first.items() if np.all(np.asarray(run.stats["diverged_at"]) < 0)]
-    if len(alive) < 2:
-        refuse("step_size", "one at which chains survive at twice the temperature", step_size, "Lower it.")
+    say(
+        f"Looking for a ladder: {_NUM_CHAINS} chains at each of {len(samplers)} temperatures, {num_steps:,} iterations, twice. "
+        "`ladder=iso.exchange.PilotLadder(step_sizes, temperatures, num_steps)` changes how many.",
+        progress,
+    )
+    settings = (num_steps, seed, progress)
+    first = _chains("ladder, 1 of 2", potential, samplers, lambda key: position, *settings)
+    alive = _survivors(first, sampler, step_size)
     spread = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf[:, -1])), first[alive[-1]].draws)
-    runs = _chains(potential, {t: samplers[t] for t in alive}, per_chain(spread), num_steps, seed)
-    r_hats = {temperature: _disagreement(run) for temperature, run in runs.items()}
+    runs = _chains("ladder, 2 of 2", potential, {t: samplers[t] for t in alive}, per_chain(spread), *settings)
+    alive = _survivors(runs, sampler, step_size)
+    r_hats = {temperature: _disagreement(runs[temperature]) for temperature in alive}
     hottest, is_mixing = _where_chains_mix(r_hats)
     kept = [t for t in alive if t <= hottest]
     barriers = np.array([_local_barrier(runs[t]) for t in kept])
@@ -94,16 +109,36 @@ def find_ladder(potential: Potential, sampler: Sampler, position: Any, num_steps
     )
     temperatures, barrier = place_rungs(np.array(kept), barriers, np.sqrt(variance))
     ladder = Ladder((step_size,) * len(temperatures), tuple(float(value) for value in temperatures))
-    return FoundLadder(ladder, barrier, r_hats, is_mixing, advised_step(runs[kept[0]].bias))
+    plain_name = _plain_name(sampler) if r_hats[alive[0]] < _AGREEING else None
+    found = FoundLadder(ladder, barrier, r_hats, is_mixing, advised_step(runs[kept[0]].bias), plain_name)
+    say(str(found), progress)
+    return found
 
 
-def with_ladder(potential: Potential, sampler: Sampler, position: Callable[[], Any], seed: Any) -> Sampler:
+def with_ladder(
+    potential: Potential, sampler: Sampler, position: Callable[[], Any], seed: Any, progress: bool | None
+) -> Sampler:
     """The sampler with the ladder that a pilot from `position()` finds; the sampler itself where it has one."""
     coupling = sampler.coupling
     if not isinstance(coupling, Exchange) or not isinstance(coupling.ladder, PilotLadder):
         return sampler
-    found = find_ladder(potential, sampler, position(), coupling.ladder.num_steps, seed)
+    found = find_ladder(potential, sampler, position(), coupling.ladder.num_steps, seed, progress)
     return dataclasses.replace(sampler, coupling=dataclasses.replace(coupling, ladder=found.ladder))
+
+
+def _survivors(runs: dict[float, Run], sampler: Sampler, step_size: float) -> list[float]:
+    """The temperatures at which no chain diverged: that of the target, and one above it at least."""
+    alive = [temperature for temperature, run in runs.items() if np.all(np.asarray(run.stats["diverged_at"]) < 0)]
+    if alive[:1] != list(runs)[:1]:
+        refuse("step_size", "one at which chains survive at the target's temperature", step_size, "Lower it.")
+    if len(alive) < 2:
+        remedy = f"Lower it, or stay at one temperature with `iso.{_plain_name(sampler)}({step_size:.4g})`."
+        refuse("step_size", "one at which chains survive at twice the temperature", step_size, remedy)
+    return alive
+
+
+def _plain_name(sampler: Sampler) -> str:
+    return "sghmc" if "hmc" in sampler.name else "sgld"
 
 
 def _where_chains_mix(r_hats: dict[float, float]) -> tuple[float, bool]:
@@ -143,21 +178,28 @@ def place_rungs(temperatures: np.ndarray, barriers: np.ndarray, noise: float) ->
         number += 1
 
 
-def _chains(potential: Potential, samplers: Any, init: Any, num_steps: int, seed: Any) -> dict[float, Run]:
+def _chains(
+    name: str, potential: Potential, samplers: Any, init: Any, num_steps: int, seed: Any, progress: bool | None
+) -> dict[float, Run]:
+    """Runs by temperature, under a bar with that name."""
     with warnings.catch_warnings():
         # Those that are too hot for the step are left out.
         warnings.simplefilter("ignore", DivergenceWarning)
-        return sweep(
+        runs = sweep(
             potential,
-            samplers,
+            {temperature: dataclasses.replace(sampler, name=name) for temperature, sampler in samplers.items()},
             num_steps=num_steps,
             num_chains=_NUM_CHAINS,
             burn_in=num_steps // 4,
             thinning=max(num_steps // 1_000, 1),
             seed=seed,
             init=init,
-            progress=False,
+            progress=progress,
         )
+    stopped = [run for run in runs.values() if run.num_steps < num_steps]
+    if any(np.any(np.asarray(run.stats["diverged_at"]) < 0) for run in stopped):
+        raise KeyboardInterrupt
+    return runs
 
 
 def _disagreement(run: Run) -> float:

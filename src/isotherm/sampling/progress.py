@@ -47,6 +47,12 @@ def bars_inside(bars: list[Any] | None) -> Iterator[None]:
         _INSIDE.reset(token)
 
 
+def say(text: str, is_shown: bool | None) -> None:
+    """Print a line where a progress bar of its own would be shown: on standard error, by default only on a terminal."""
+    if _INSIDE.get() is None and (sys.stderr.isatty() if is_shown is None else is_shown):
+        print(text, file=sys.stderr, flush=True)
+
+
 class Progress:
     """Shows iterations, speed, energy and time left, on standard error.
 

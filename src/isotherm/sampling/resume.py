@@ -21,6 +21,7 @@ from isotherm.runs.saving import seconds_until
 from isotherm.runs.store import check_format, read_json, read_records, write_json
 from isotherm.sampling.checkpoints import Checkpoints
 from isotherm.sampling.choose import ladders_of
+from isotherm.sampling.describe import differences
 from isotherm.sampling.drive import Host, Reached, drive
 from isotherm.sampling.ladder_search import with_ladder
 from isotherm.sampling.layout import Layout
@@ -119,7 +120,7 @@ def _go_on(
         position = jax.tree.map(lambda leaf: leaf[None], position)
     first = jax.tree.map(lambda leaf: leaf[0, 0], position)
     tick, chosen = time.perf_counter(), sampler
-    sampler = with_ladder(potential, sampler, lambda: first, settings.seed)
+    sampler = with_ladder(potential, sampler, lambda: first, settings.seed, host.progress)
     pilot_seconds += 0.0 if sampler is chosen else time.perf_counter() - tick
     prepared = ready(potential, sampler, settings, position, collect, config["source"], pilot_seconds)
     asked = prepared.configs[0]
@@ -169,17 +170,10 @@ def _compare(stored: dict[str, Any], asked: dict[str, Any]) -> None:
             stacklevel=5,
         )
     for part in ("sampler", "potential", "settings", "position", "collect"):
-        for name, old, new in _differences(part, stored[part], asked[part]):
+        for name, old, new in differences(part, stored[part], asked[part]):
             if name != "settings.num_steps":
                 remedy = "This folder belongs to another configuration: pass the old one, or start a new run elsewhere."
                 refuse(name, f"{old}, as when the run was started", new, remedy)
     old, new = stored["start_energy"], asked["start_energy"]
     if not np.isclose(old, new, rtol=1e-4, atol=1e-6):
         refuse("potential", f"one of energy {old:.6g} at the start", f"{new:.6g}", "It is not the one of this run.")
-
-
-def _differences(name: str, old: Any, new: Any) -> list[tuple[str, Any, Any]]:
-    if isinstance(old, dict) and isinstance(new, dict) and old.keys() == new.keys():
-        return [found for key in old for found in _differences(f"{name}.{key}", old[key], new[key])]
-    new = list(new) if isinstance(new, tuple) else new
-    return [] if old == new or (old != old and new != new) else [(name, old, new)]

@@ -111,7 +111,7 @@ def sample(
     folder = None if out is None else check_folder("out", out, 'Write `out="my-run"`, say.')
     init = choose_init(init, potential)
     tick, chosen = time.perf_counter(), sampler
-    sampler = with_ladder(potential, sampler, lambda: first_position(init, seed), seed)
+    sampler = with_ladder(potential, sampler, lambda: first_position(init, seed), seed, progress)
     ladder_seconds = 0.0 if sampler is chosen else time.perf_counter() - tick
     settings = settings_of(
         sampler,

@@ -1,0 +1,65 @@
+"""How much weight is in each mode, with its error."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from isotherm.foundation.errors import check_integer, refuse, short
+from isotherm.runs.estimates import Estimate, estimate_each, for_each, normalized_weights, pieces
+
+if TYPE_CHECKING:
+    from isotherm.runs.bias import Bias
+
+
+def mode_masses(modes: Any, draws: Any, log_weights: np.ndarray, num_modes: int | None = None) -> np.ndarray:
+    """Weight of the draws that belong to each mode.
+
+    Args:
+        modes: centers, shape (num_modes, *position shape): a draw belongs to the nearest one; or a function that maps a
+            position to the number of its mode.
+        draws: axes (chain, draw, ...), or (run, chain, draw, ...).
+        log_weights: the same axes up to the draws.
+        num_modes: how many modes there are, where `modes` is a function.
+    """
+    label, count = _labels(modes, draws, log_weights, num_modes)
+    masses = np.zeros(count)
+    for piece, mass in pieces(draws, normalized_weights(log_weights)):
+        is_used = mass > 0
+        labels = np.asarray(label(jax.tree.map(lambda leaf: leaf[is_used], piece)), int)  # noqa: B023
+        masses += np.bincount(labels, mass[is_used], minlength=count)[:count]
+    return masses
+
+
+def estimate_mode_masses(
+    modes: Any,
+    draws: Any,
+    log_weights: np.ndarray,
+    num_modes: int | None = None,
+    bias: "Bias | None" = None,
+    are_particles: bool = False,
+) -> Estimate:
+    """The same as the means of indicators, with errors; leaves have shape (num_modes,)."""
+    label, count = _labels(modes, draws, log_weights, num_modes)
+
+    def indicators(positions):
+        return (np.asarray(label(positions), int)[:, None] == np.arange(count)).astype(float)
+
+    return estimate_each(indicators, draws, log_weights, bias, are_particles)
+
+
+def _labels(modes: Any, draws: Any, log_weights: np.ndarray, num_modes: int | None) -> tuple[Callable[[Any], Any], int]:
+    """A function from many positions to the numbers of their modes, and how many modes there are."""
+    if callable(modes):
+        return for_each(modes), check_integer("num_modes", num_modes, 1, "Say how many modes the function names.")
+    centers, one = np.asarray(modes), jax.tree.leaves(draws)[0].shape[np.ndim(log_weights) :]
+    if centers.dtype.kind not in "fiu" or centers.shape[1:] != one or centers.ndim != len(one) + 1:
+        rule = f"centers of shape (num_modes, {', '.join(map(str, one))}), or a function from a position to a number"
+        refuse("modes", rule, short(modes), "Give one row for every mode.")
+
+    def nearest(positions):
+        squares = ((positions - center) ** 2 for center in centers)
+        return np.argmin([square.reshape(len(positions), -1).sum(axis=1) for square in squares], axis=0)
+
+    return nearest, len(centers)
