@@ -152,8 +152,9 @@ def test_energy_histogram_honors_weights(run):
 def test_standard_errors_are_those_of_repeats(run):
     found = run.estimate(lambda x: {"first": x[0], "square": x**2})
     assert found.mean["square"].shape == (DIMENSION,)
-    each = [one.expectation(lambda x: x[0]) for one in run.split_runs()]
-    assert found.mean["first"] == pytest.approx(run.expectation(lambda x: x[0]), abs=1e-6)
+    first = lambda x: x[0]  # noqa: E731
+    each = [one.expectation(first) for one in run.split_runs()]
+    assert found.mean["first"] == pytest.approx(run.expectation(first), abs=1e-6)
     repeats = np.std(each, ddof=1) / np.sqrt(len(each))
     assert 0.5 < found.std_error["first"] / repeats < 2.0
     assert np.all(found.effective_draws["square"] > 100)

@@ -10,6 +10,8 @@ import isotherm as iso
 from isotherm.contour import Partition, PilotPartition
 from isotherm.targets import csgld_mixture
 
+# Short runs of many programs.
+IS_OPTIMIZED = False
 NORMAL = iso.from_energy(lambda x: 0.5 * jnp.sum(x**2))
 
 

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from isotherm.foundation.randomness import fold, words
+from isotherm.foundation.randomness import fold, made_once, words
 
 _NUM_ROUNDS = 12
 
@@ -41,7 +41,7 @@ def permute(key: Array, positions: Array, num_data: Any) -> Array:
     """
     rows, columns, num_left_over = _grid(num_data)
     size, rows, columns = (jnp.asarray(number, jnp.uint32) for number in (num_data, rows, columns))
-    round_keys = words(key, jnp.zeros(1, jnp.uint32), _NUM_ROUNDS)[0]
+    round_keys = made_once(words(key, jnp.zeros(1, jnp.uint32), _NUM_ROUNDS)[0])
 
     def shuffle(value):
         row, column = value // columns, value % columns
