@@ -10,7 +10,7 @@ import pytest
 import isotherm as iso
 from isotherm.samplers import METHODS
 
-STEPS, CHAINS, KEY = 100, 5, 3
+STEPS, CHAINS, KEY = 200, 5, 3
 LADDER: dict[str, Any] = {"num_replicas": 4, "step_size": (0.001, 0.01)}
 CYCLES: dict[str, Any] = {"cycle_length": 50, "sampling_from": 0.5}
 BINS: dict[str, Any] = {"partition": (40.0, 90.0, 40)}
