@@ -51,7 +51,7 @@ SMALL = {
         {
             "num_steps": 2_000,
             "burn_in": 100,
-            "num_particles": 5,
+            "num_particles": 20,
             "num_points": 200,
             "num_times": 2,
             "methods": ("SVGD x P5", "reSGLD x P5", "ICSGLD x P5"),

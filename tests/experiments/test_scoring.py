@@ -9,7 +9,7 @@ import pytest
 
 import isotherm as iso
 from isotherm.exchange import DeterministicEvenOdd, expected_round_trip
-from isotherm.experiments import modes25_icsgld, round_trips, ten_functions
+from isotherm.experiments import energy_cdf, modes25_icsgld, round_trips, ten_functions
 from isotherm.experiments.result import Row, differences, write_result
 from isotherm.experiments.scoring import choose_setting, coupling_rows, masses_in_box
 from isotherm.runs.estimates import mode_masses
@@ -101,7 +101,7 @@ def test_runs_without_a_score_lose():
 
 def test_a_grid_without_a_best_is_refused():
     attempt = parabola(1.0)[0]
-    with pytest.raises(ValueError, match="whose best is inside once it is extended"):
+    with pytest.raises(ValueError, match="whose best is inside once it is extended; got 2030 of 1 to 2030"):
         choose_setting((1.0, 2.0, 4.0), attempt, lambda one: [1 / one])
     with pytest.raises(ValueError, match="three positive numbers or more"):
         choose_setting((1.0, 2.0), attempt, lambda one: [one])
@@ -119,6 +119,17 @@ def test_a_run_that_does_not_arrive_counts_as_the_limit():
     config = ten_functions.Config(num_steps=100_000)
     time, share = ten_functions._rows("a", np.array([2_000, -1]), config, None)
     assert (time.ours, share.ours) == (51.0, 0.5)
+
+
+def test_the_fixed_point_of_awsgld_is_the_distribution_function_for_zeta_one_alone():
+    truth = np.cumsum([0.2, 0.3, 0.4, 0.1])
+    assert energy_cdf._distance(truth, 1.0) == pytest.approx(0.0, abs=1e-9)
+    theta = [0.0]
+    for mass in np.diff(truth, prepend=0.0):
+        theta.append((theta[-1] + np.sqrt(theta[-1] ** 2 + 4 * mass)) / 2)
+    expected = np.max(np.abs((np.array(theta[1:]) / theta[-1]) ** 2 - truth))
+    assert expected > 0.05
+    assert energy_cdf._distance(truth, 2.0) == pytest.approx(expected, abs=1e-6)
 
 
 def test_round_trips_are_those_of_the_formula():

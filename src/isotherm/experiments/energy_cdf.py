@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 from matplotlib.figure import Figure
-from scipy.optimize import brentq
+from scipy.optimize import root_scalar
 
 from isotherm.contour import Partition
 from isotherm.experiments.flattening import bin_masses, energies_on_grid
@@ -132,7 +132,8 @@ def _distance(truth: np.ndarray, zeta: float) -> float:
     for mass in np.diff(truth, prepend=0.0):
         last = theta[-1]
         # Any factor on the masses only scales theta, so that one is enough.
-        theta.append(brentq(_excess, last, last + mass ** (1 / zeta) + 1e-12, args=(last, mass, zeta)))
+        bracket = (last, last + mass ** (1 / zeta) + 1e-12)
+        theta.append(root_scalar(_excess, args=(last, mass, zeta), bracket=bracket).root)
     return float(np.max(np.abs((np.array(theta[1:]) / theta[-1]) ** zeta - truth)))
 
 

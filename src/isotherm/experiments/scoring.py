@@ -99,7 +99,12 @@ def choose_setting(settings: Sequence[float], attempt: Attempt, score: Callable[
         missing = [_rounded(grid[0] ** 2 / grid[1] if best == grid[0] else grid[-1] ** 2 / grid[-2])]
     else:
         remedy = "Give a grid around the best setting."
-        refuse("settings", "a grid whose best is inside once it is extended", f"{best:g} of {short(grid)}", remedy)
+        refuse(
+            "settings",
+            "a grid whose best is inside once it is extended",
+            f"{best:g} of {grid[0]:g} to {grid[-1]:g}",
+            remedy,
+        )
     return Choice(best, {setting: scores[setting] for setting in grid})
 
 
