@@ -117,6 +117,7 @@ def test_small_versions(name, tmp_path, monkeypatch, capsys):
     record = json.loads((tmp_path / "out" / "result.json").read_text())
     assert set(record) == {"experiment", "scale", "rows", "config", "seed", "environment", "seconds"}
     assert (record["experiment"], record["scale"], record["config"]["num_runs"]) == (name, "quick", 2)
+    assert str(tmp_path) not in json.dumps(record["config"])
     known = {"method", "metric", "thesis", "ours", "std_error", "runs"}
     assert all(set(row) - {"values"} == known for row in record["rows"])
     assert all(len(row["values"]) == row["runs"] == 2 for row in record["rows"] if "values" in row)
