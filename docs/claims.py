@@ -2,11 +2,16 @@
 
 A check names a row of a record, and what the claim says of its number:
 
-- `sign`: of a difference. The row is a paired difference "A - B", or `minus` names the method that is subtracted, with the errors
-  of both added in squares. More than three standard errors decide.
-- `near`: within three standard errors, or within a quarter of the number (or `tolerance`, where it is given).
-- `at_least`, `at_most`: by more than three standard errors, or, for numbers without an error, by any margin. `over` names the
-  method by which the number is divided.
+- `sign`: of a difference. The row is a paired difference "A - B", or `minus` names the method that is subtracted: run by run
+  where the record holds the values of all runs, else with the errors of both added in squares, which the evidence calls unpaired.
+- `near`: the number's interval lies within a tolerance: half of the distance to `rival`, the value that would speak against the
+  claim, or `tolerance`, or a tenth of the number. It is refuted where the interval lies outside, undecided in between.
+- `at_least`, `at_most`, or both. `over` names the method by which the number is divided, paired as above.
+
+An interval reaches as many standard errors to either side as Student's law with one degree of freedom less than there are runs
+needs for the tails of three standard deviations: 3.1 for 100 runs, 4.1 for 10, 9.2 for 4, 235 for 2. Numbers without an error
+decide about tolerances and thresholds alone. With `decides = false` a number is shown, but decides nothing; `why` says what is
+missing.
 
 In the name of a method `*` stands for anything: the setting that was chosen.
 """
@@ -17,12 +22,30 @@ import tomllib
 from collections import Counter
 from typing import Any, NamedTuple
 
+import numpy as np
+from scipy.stats import norm, t
+
 from docs.remarks import UNDER_REVISION
 from isotherm.experiments.result import shown
 
 CONFIRMED, PARTLY, UNDECIDED, REFUTED, NOT_RUN = "confirmed", "partly", "undecided", "refuted", "not yet run"
 VERDICTS = (CONFIRMED, PARTLY, UNDECIDED, REFUTED, NOT_RUN)
-_ERRORS, _SHARE = 3.0, 0.25
+_TAIL, _SHARE = float(norm.sf(3.0)), 0.1
+
+
+class Number(NamedTuple):
+    """A number of a record, or what two of them give."""
+
+    label: str
+    value: float
+    error: float | None
+    runs: int
+    note: str = ""
+
+    @property
+    def margin(self) -> float:
+        """Half of the width of its interval."""
+        return float(t.isf(_TAIL, self.runs - 1)) * self.error if self.error else 0.0
 
 
 class Finding(NamedTuple):
@@ -56,39 +79,66 @@ def check(given: dict[str, Any], records: dict[str, dict[str, Any]]) -> Finding:
     other = _row(given["experiment"], other_name, given["metric"], records) if other_name else None
     if row is None or (other_name and other is None):
         return Finding(NOT_RUN, f"`{given['experiment']}`: no record")
-    label, value, error = row["method"], row["ours"], row["std_error"]
-    if other is not None and "minus" in given:
-        label, value = f"{label} - {other['method']}", value - other["ours"]
-        error = None if error is None or other["std_error"] is None else math.hypot(error, other["std_error"])
-    elif other is not None:
-        label, value, error = _ratio(row, other)
-    words = f"`{given['experiment']}`, {label}, {given['metric']}: {shown(value, error)}"
-    return Finding(_verdict(given, value, error), words)
-
-
-def _verdict(given: dict[str, Any], value: float, error: float | None) -> str:
-    if "near" in given:
-        room = given.get("tolerance", _SHARE * abs(given["near"]))
-        return CONFIRMED if abs(value - given["near"]) <= max(room, _ERRORS * (error or 0.0)) else REFUTED
-    if "sign" in given:
-        if error is None:
-            return UNDECIDED
-        distance = value if given["sign"] == "+" else -value
+    if other is None:
+        number = Number(row["method"], row["ours"], row["std_error"], row["runs"])
     else:
-        distance = value - given["at_least"] if "at_least" in given else given["at_most"] - value
-    margin = _ERRORS * (error or 0.0)
-    return CONFIRMED if distance > margin or (error is None and distance == 0) else _lost(distance, margin)
+        number = (_difference if "minus" in given else _ratio)(row, other)
+    words = (
+        f"`{given['experiment']}`, {number.label}, {given['metric']}: {shown(number.value, number.error)}{number.note}"
+    )
+    if "near" in given:
+        words += f", claimed {given['near']:g} ± {_room(given):.3g}"
+    return Finding(_verdict(given, number) if given.get("decides", True) else UNDECIDED, words)
 
 
-def _lost(distance: float, margin: float) -> str:
-    return REFUTED if distance < -margin else UNDECIDED
+def _verdict(given: dict[str, Any], number: Number) -> str:
+    if "near" in given:
+        distance = _room(given) - abs(number.value - given["near"])
+    elif "sign" in given:
+        if number.error is None:
+            return UNDECIDED
+        distance = number.value if given["sign"] == "+" else -number.value
+    else:
+        above = number.value - given.get("at_least", -math.inf)
+        distance = min(above, given.get("at_most", math.inf) - number.value)
+    if distance > number.margin or (number.error is None and distance == 0):
+        return CONFIRMED
+    return REFUTED if distance < -number.margin else UNDECIDED
 
 
-def _ratio(row: dict[str, Any], other: dict[str, Any]) -> tuple[str, float, float | None]:
-    value, error = row["ours"] / other["ours"], None
+def _room(given: dict[str, Any]) -> float:
+    if "rival" in given:
+        return abs(given["near"] - given["rival"]) / 2
+    return given.get("tolerance", _SHARE * abs(given["near"]))
+
+
+def _difference(row: dict[str, Any], other: dict[str, Any]) -> Number:
+    label, value = f"{row['method']} - {other['method']}", row["ours"] - other["ours"]
+    if _are_paired(row, other):
+        return Number(label, value, _error(np.subtract(row["values"], other["values"])), row["runs"])
+    error = None
+    if row["std_error"] is not None and other["std_error"] is not None:
+        error = math.hypot(row["std_error"], other["std_error"])
+    return Number(label, value, error, min(row["runs"], other["runs"]), "" if error is None else ", unpaired")
+
+
+def _ratio(row: dict[str, Any], other: dict[str, Any]) -> Number:
+    label, value = f"{row['method']} over {other['method']}", row["ours"] / other["ours"]
+    if _are_paired(row, other):
+        rests = np.subtract(row["values"], value * np.array(other["values"]))
+        return Number(label, value, _error(rests) / abs(other["ours"]), row["runs"])
+    error = None
     if row["std_error"] is not None and other["std_error"] is not None:
         error = abs(value) * math.hypot(row["std_error"] / row["ours"], other["std_error"] / other["ours"])
-    return f"{row['method']} over {other['method']}", value, error
+    return Number(label, value, error, min(row["runs"], other["runs"]), "" if error is None else ", unpaired")
+
+
+def _are_paired(row: dict[str, Any], other: dict[str, Any]) -> bool:
+    return 1 < len(row.get("values", ())) == len(other.get("values", ()))
+
+
+def _error(values: np.ndarray) -> float:
+    return float(np.std(values, ddof=1) / np.sqrt(len(values)))
 
 
 def _row(experiment: str, method: str, metric: str, records: dict[str, dict[str, Any]]) -> dict[str, Any] | None:
@@ -127,12 +177,18 @@ def tally_table(claims: list[dict[str, Any]], records: dict[str, dict[str, Any]]
 def claims_page(claims: list[dict[str, Any]], records: dict[str, dict[str, Any]]) -> str:
     """docs/claims.md."""
     text = "# The thesis' claims, one by one\n\nWritten by `python -m docs.tables` from docs/claims.toml and the records in "
-    text += (
-        "`results/`, each made by `isotherm reproduce NAME`. Comparisons are decided by three standard errors of the "
-    )
-    text += "paired difference; numbers agree within three standard errors or a quarter. A claim of which some parts hold and "
-    text += "others do not is confirmed partly; one of which parts are refuted and none holds is refuted. Numbers of single runs, "
-    text += "without an error, decide about thresholds alone. What has no record, or one under revision, is not yet run.\n\n"
+    text += "`results/`, each made by `isotherm reproduce NAME`.\n\n"
+    text += "- A comparison is decided where the interval of the difference leaves out zero. Differences are paired, run by run, "
+    text += "but for those marked unpaired, whose records hold no values of single runs.\n"
+    text += "- An interval reaches to either side as far as Student's law needs for the tails of three standard deviations: 3.2 "
+    text += "standard errors for 40 runs, 4.1 for 10, 9.2 for 4, 235 for 2. Two runs decide nothing.\n"
+    text += "- A number agrees with a claim where its interval lies within the tolerance that stands beside it: half of the "
+    text += "distance to the value that would speak against the claim (that of the naive or rival method), one per cent for "
+    text += "formulas, else a tenth, or for numbers read off a figure and for scattered times up to a quarter. It is refuted "
+    text += "where the interval lies outside, undecided in between.\n"
+    text += "- Numbers without an error, such as those of single runs, decide about tolerances and thresholds alone.\n"
+    text += "- A claim of which some parts hold and others do not is confirmed partly; one of which parts are refuted and none "
+    text += "holds is refuted. What has no record, or one under revision, is not yet run.\n\n"
     text += tally_table(claims, records).partition("\n\nThe three")[0] + "\n"
     for section in sorted({claim["section"] for claim in claims}):
         text += f"\n## Section {section}\n\n| claim | where | verdict | evidence |\n|---|---|---|---|\n"

@@ -18,9 +18,10 @@ PLANNED = {
 }
 
 
-def record(*rows):
+def record(*rows, runs=40):
     """A record of rows (method, value, error) of one metric."""
-    return {"e": {"rows": [{"method": m, "metric": "error", "ours": v, "std_error": s} for m, v, s in rows]}}
+    each = [{"method": m, "metric": "error", "ours": v, "std_error": s, "runs": runs} for m, v, s in rows]
+    return {"e": {"rows": each}}
 
 
 @pytest.mark.parametrize(
@@ -32,10 +33,17 @@ def record(*rows):
         ({"method": "A - B", "sign": "-"}, [("A - B", -1.0, None)], UNDECIDED),
         ({"method": "A", "minus": "B", "sign": "+"}, [("A", 3.0, 0.3), ("B", 1.0, 0.4)], CONFIRMED),
         ({"method": "A", "minus": "B", "sign": "+"}, [("A", 3.0, 0.6), ("B", 1.0, 0.8)], UNDECIDED),
-        ({"method": "A", "near": 10.0}, [("A", 12.4, 0.01)], CONFIRMED),
-        ({"method": "A", "near": 10.0}, [("A", 12.6, 0.01)], REFUTED),
-        ({"method": "A", "near": 10.0}, [("A", 13.0, 1.1)], CONFIRMED),
+        ({"method": "A", "near": 10.0}, [("A", 10.9, 0.01)], CONFIRMED),
+        ({"method": "A", "near": 10.0}, [("A", 11.1, 0.01)], REFUTED),
+        ({"method": "A", "near": 10.0}, [("A", 10.9, 0.1)], UNDECIDED),
+        ({"method": "A", "near": 10.0}, [("A", 13.0, 1.1)], UNDECIDED),
+        ({"method": "A", "near": 10.0}, [("A", 10.9, None)], CONFIRMED),
+        ({"method": "A", "near": 10.0, "rival": 10.4}, [("A", 10.1, 0.01)], CONFIRMED),
+        ({"method": "A", "near": 10.0, "rival": 10.4}, [("A", 10.3, 0.01)], REFUTED),
         ({"method": "A", "near": 0.0, "tolerance": 0.1}, [("A", 0.2, 0.01)], REFUTED),
+        ({"method": "A", "at_least": 1.0, "at_most": 2.0}, [("A", 1.5, 0.01)], CONFIRMED),
+        ({"method": "A", "at_least": 1.0, "at_most": 2.0}, [("A", 0.5, 0.01)], REFUTED),
+        ({"method": "A", "at_least": 1.0, "at_most": 2.0}, [("A", 2.5, 0.01)], REFUTED),
         ({"method": "A", "at_least": 2.0}, [("A", 2.5, 0.1)], CONFIRMED),
         ({"method": "A", "at_least": 2.0}, [("A", 2.5, 0.2)], UNDECIDED),
         ({"method": "A", "at_most": 2.0}, [("A", 2.5, None)], REFUTED),
@@ -47,6 +55,31 @@ def record(*rows):
 )
 def test_verdicts(given, rows, verdict):
     assert check({"experiment": "e", "metric": "error", **given}, record(*rows)).verdict == verdict
+
+
+@pytest.mark.parametrize(("runs", "verdict"), [(2, UNDECIDED), (4, UNDECIDED), (10, CONFIRMED), (40, CONFIRMED)])
+def test_few_runs_decide_less(runs, verdict):
+    given = {"experiment": "e", "metric": "error", "method": "A - B", "sign": "-"}
+    assert check(given, record(("A - B", -1.0, 0.2), runs=runs)).verdict == verdict
+
+
+def test_values_of_runs_are_paired():
+    found = record(("A", 3.0, 1.0), ("B", 2.0, 1.0), runs=4)
+    given = {"experiment": "e", "metric": "error", "method": "A", "minus": "B", "sign": "+"}
+    assert check(given, found).verdict == UNDECIDED
+    assert check(given, found).evidence.endswith("unpaired")
+    found["e"]["rows"][0]["values"], found["e"]["rows"][1]["values"] = [1.0, 2.0, 4.0, 5.0], [0.0, 1.0, 3.01, 3.99]
+    assert check(given, found).verdict == CONFIRMED
+    ratio = {"experiment": "e", "metric": "error", "method": "A", "over": "B"}
+    assert check(ratio | {"at_least": 1.0}, found).verdict == UNDECIDED
+    found["e"]["rows"][1]["values"] = [0.66, 1.34, 2.67, 3.33]
+    assert check(ratio | {"at_least": 1.4, "at_most": 1.6}, found).verdict == CONFIRMED
+
+
+def test_a_number_may_be_shown_that_decides_nothing():
+    given = {"experiment": "e", "metric": "error", "method": "A", "at_least": 2.0}
+    assert check(given, record(("A", 1.0, None))).verdict == REFUTED
+    assert check(given | {"decides": False}, record(("A", 1.0, None))).verdict == UNDECIDED
 
 
 def test_parts_of_a_claim():

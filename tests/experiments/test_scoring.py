@@ -1,5 +1,7 @@
 """Exact draws score zero, whatever the experiment; and a method that does nothing is seen to do nothing."""
 
+import json
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,8 +9,8 @@ import pytest
 
 import isotherm as iso
 from isotherm.exchange import DeterministicEvenOdd, expected_round_trip
-from isotherm.experiments import modes25_icsgld, round_trips
-from isotherm.experiments.result import Row, differences
+from isotherm.experiments import energy_cdf, modes25_icsgld, round_trips, ten_functions
+from isotherm.experiments.result import Row, differences, write_result
 from isotherm.experiments.scoring import choose_setting, coupling_rows, masses_in_box
 from isotherm.runs.modes import mode_masses
 from isotherm.targets import modes9, modes25
@@ -70,8 +72,64 @@ def test_differences_are_paired():
     assert found.std_error == pytest.approx(0.0, abs=1e-9)
 
 
+def parabola(best: float):
+    """Scores that are lowest at `best`, for an attempt that hands settings through."""
+    return lambda settings: {one: one for one in settings}, lambda one: [np.log(one / best) ** 2, np.log(one / best)]
+
+
 def test_the_best_setting_is_the_one_of_the_lowest_mean():
-    assert choose_setting({1.0: [3.0, 4.0], 2.0: [1.0, 5.0]}, lambda scores: scores) == 2.0
+    scores = {1.0: [3.0, 4.0], 2.0: [1.0, 5.0], 4.0: [0.0, 7.0]}
+    found = choose_setting((1.0, 2.0, 4.0), lambda settings: {one: scores[one] for one in settings}, lambda each: each)
+    assert found == (2.0, scores)
+
+
+@pytest.mark.parametrize("best", [0.06, 0.5, 31.0])
+def test_a_best_at_an_edge_extends_the_grid(best):
+    attempt, score = parabola(best)
+    found = choose_setting((1.0, 2.0, 4.0), attempt, lambda one: score(one)[:1])
+    assert min(found.scores) < found.best < max(found.scores)
+    assert abs(np.log(found.best / best)) <= 0.5 * np.log(2.0)
+    assert [row.method for row in found.rows("A", "error")] == [f"A ({one:g})" for one in sorted(found.scores)]
+
+
+def test_runs_without_a_score_lose():
+    def score(one):
+        return [one**-1.0 if one < 10 else np.nan]
+
+    assert choose_setting((1.0, 2.0, 4.0), parabola(1.0)[0], score).best == 8.0
+
+
+def test_a_grid_without_a_best_is_refused():
+    attempt = parabola(1.0)[0]
+    with pytest.raises(ValueError, match="whose best is inside once it is extended; got 2030 of 1 to 2030"):
+        choose_setting((1.0, 2.0, 4.0), attempt, lambda one: [1 / one])
+    with pytest.raises(ValueError, match="three positive numbers or more"):
+        choose_setting((1.0, 2.0), attempt, lambda one: [one])
+
+
+def test_the_record_holds_what_every_run_gave(tmp_path):
+    rows = [Row.of_runs("a", "error", [1.0, 2.0, 6.0]), Row.of_runs("b", "error", [1.0])]
+    write_result(tmp_path / "result.json", "e", "full", rows, {}, seed=0, seconds=1.0)
+    first, second = json.loads((tmp_path / "result.json").read_text())["rows"]
+    assert first["values"] == [1.0, 2.0, 6.0]
+    assert "values" not in second
+
+
+def test_a_run_that_does_not_arrive_counts_as_the_limit():
+    config = ten_functions.Config(num_steps=100_000)
+    time, share = ten_functions._rows("a", np.array([2_000, -1]), config, None)
+    assert (time.ours, share.ours) == (51.0, 0.5)
+
+
+def test_the_fixed_point_of_awsgld_is_the_distribution_function_for_zeta_one_alone():
+    truth = np.cumsum([0.2, 0.3, 0.4, 0.1])
+    assert energy_cdf._distance(truth, 1.0) == pytest.approx(0.0, abs=1e-9)
+    theta = [0.0]
+    for mass in np.diff(truth, prepend=0.0):
+        theta.append((theta[-1] + np.sqrt(theta[-1] ** 2 + 4 * mass)) / 2)
+    expected = np.max(np.abs((np.array(theta[1:]) / theta[-1]) ** 2 - truth))
+    assert expected > 0.05
+    assert energy_cdf._distance(truth, 2.0) == pytest.approx(expected, abs=1e-6)
 
 
 def test_round_trips_are_those_of_the_formula():

@@ -34,7 +34,7 @@ class Config:
     """
 
     num_steps: int = 40_000
-    num_runs: int = 400
+    num_runs: int = 1_600
     chains: tuple[int, ...] = (2, 4, 8)
     powers: tuple[float, ...] = (0.6, 0.8, 1.0)
     step_size: float = 0.3

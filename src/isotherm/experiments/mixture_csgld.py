@@ -41,7 +41,7 @@ class Config:
     """
 
     num_steps: int = 10_000_000
-    num_runs: int = 10
+    num_runs: int = 40
     thinning: int = 100
     step_size: float = 0.1
     zeta: float = 0.75

@@ -1,6 +1,7 @@
 """Corrected swaps on three Gaussian mixtures whose energies are noisy: swap rates, masses and convergence."""
 
 import dataclasses
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -55,9 +56,9 @@ def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
         for factor, run in found.items():
             rows += _rows(f"{target.name}, {_label(factor)}", run, target, _THESIS.get((target.name, factor)))
         names = [f"{target.name}, {_label(factor)}" for factor in factors]
-        pairs = [
-            (name, other) for name in names for other in (names[0], names[-1]) if ", F = " in name and name != other
-        ]
+        corrected = [name for name in names if ", F = " in name]
+        pairs = [(name, other) for name in corrected for other in (names[0], names[-1]) if name != other]
+        pairs += list(itertools.combinations(corrected[1:], 2))
         rows += differences(rows, "histogram error", pairs)
     return Outcome(rows, {"mixtures": _draw(studies)})
 
@@ -110,6 +111,7 @@ def _rows(name: str, run: Run, target: Target, thesis: float | None) -> list[Row
     rows.append(Row.of_runs(name, "histogram error", [_errors(one, target)[-1] for one in draws]))
     if "swap_rate" in run.stats:
         rows.insert(0, Row.of_runs(name, "swap rate", run.stats["swap_rate"][:, 0, 0], thesis))
+        rows.insert(1, Row.of_runs(name, "swaps", run.stats["num_swaps"][:, 0, 0]))
     return rows
 
 

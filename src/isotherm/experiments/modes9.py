@@ -1,11 +1,13 @@
 """CSGLD on nine modes in the plane, beside SGLD, cyclical SGLD and replica exchange.
 
 Differs from the thesis: replica exchange measures the variance of the energies instead of assuming 0.1; CSGLD has the exact field
-beside the thesis' own. Every method is also run with the best of three step sizes, chosen on other seeds.
+beside the thesis' own. Every method is also run with its best step size, chosen on other seeds from a grid of ratio two that goes
+on until the best is inside it.
 """
 
 import dataclasses
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -49,14 +51,14 @@ class Config:
         num_bins: up to an energy of 17.3.
         hot: the temperature of the hot chain.
         intensity: the probability that an iteration tries to swap.
-        factors: on the step size, among which every method chooses.
+        factors: on the step size, among which every method chooses, and more where the best is at an edge.
         noise: standard deviation on energies and gradients.
         burn_in: iterations left out.
         thinning: iterations between two draws.
     """
 
     num_steps: int = 400_000
-    num_runs: int = 10
+    num_runs: int = 20
     step_size: float = 1e-3
     cycle_step_size: float = 5e-3
     num_cycles: int = 20
@@ -66,7 +68,7 @@ class Config:
     num_bins: int = 95
     hot: float = 3.0
     intensity: float = 0.1
-    factors: tuple[float, ...] = (1.0, 3.0, 10.0)
+    factors: tuple[float, ...] = (2.0, 4.0, 8.0, 16.0, 32.0)
     noise: float = 0.32
     burn_in: int = 5_000
     thinning: int = 20
@@ -79,24 +81,18 @@ QUICK = Config(num_steps=100_000, num_runs=3)
 def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
     """All samplers from the corner (2, 2), in the box."""
     target = modes9()
-    runs, tuned = {}, {}
+    runs, tuned, tried = {}, {}, []
     for name, options in _METHODS.items():
         log(name)
-        runs[name] = _sample(target, _sampler(name, 1.0, config, target), config, seed, **options(config))
+        attempt = functools.partial(_attempt, name, target, config, options(config))
+        runs[name] = attempt(seed, (1.0,))[1.0]
         log(f"{name}, tuned")
-        best = choose_setting(
-            {
-                factor: _sample(
-                    target, _sampler(name, factor, config, target), config, seed + TUNING_OFFSET, **options(config)
-                )
-                for factor in config.factors
-            },
-            lambda found: variations_of(found, target),
-        )
-        sampler = _sampler(name, best, config, target)
-        tuned[f"{name}, tuned ({best:g})"] = _sample(target, sampler, config, seed, **options(config))
+        others = functools.partial(attempt, seed + TUNING_OFFSET)
+        choice = choose_setting(config.factors, others, lambda found: variations_of(found, target))
+        tried += choice.rows(name, "total variation")
+        tuned[f"{name}, tuned ({choice.best:g})"] = attempt(seed, (choice.best,))[choice.best]
     rows = [row for name, found in (runs | tuned).items() for row in _rows(name, found, target)]
-    rows += compared(rows, "total variation", "CSGLD", list(runs), list(tuned))
+    rows += compared(rows, "total variation", "CSGLD", list(runs), list(tuned)) + tried
     return Outcome(rows, {"modes": draw_maps(runs, target)})
 
 
@@ -128,6 +124,14 @@ def _sampler(name: str, factor: float, config: Config, target: Target) -> Sample
     }
     own |= {"field": "psi"} if "exact" in name else {}
     return csgld(step, **thesis.csgld(**own))
+
+
+def _attempt(
+    name: str, target: Target, config: Config, options: dict[str, Any], seed: int, factors: Sequence[float]
+) -> dict[float, Run]:
+    """Runs of a method by the factor on its step sizes."""
+    samplers = {factor: _sampler(name, factor, config, target) for factor in factors}
+    return {factor: _sample(target, sampler, config, seed, **options) for factor, sampler in samplers.items()}
 
 
 def _sample(target: Target, sampler: Sampler, config: Config, seed: int, **options: Any) -> Run:

@@ -70,11 +70,17 @@ def reproduce(
     for figure_name, figure in outcome.figures.items():
         figure.savefig(out / f"{figure_name}.png", dpi=110)
     version = "quick" if is_quick else "full"
-    stored = dataclasses.asdict(config)
+    stored = {name: _without_folder(value) for name, value in dataclasses.asdict(config).items()}
     write_result(out / "result.json", name, version, outcome.rows, stored, seed, seconds, outcome.environment)
     wrote = ", ".join(["result.json", *(f"{figure}.png" for figure in outcome.figures)])
     console.print(f"{seconds:.1f} s. Wrote {wrote} to {out}.", highlight=False)
     return outcome.rows
+
+
+def _without_folder(value: Any) -> Any:
+    """A setting as in the record, which does not say where folders lie on a machine."""
+    is_path = isinstance(value, str) and pathlib.Path(value).is_absolute()
+    return pathlib.Path(value).name if is_path else value
 
 
 # What to do where an experiment has no such setting.

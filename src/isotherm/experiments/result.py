@@ -16,7 +16,7 @@ from isotherm.sampling.describe import environment
 class Row:
     """One number of a table: the thesis' beside ours, with the standard error over runs where there are several.
 
-    `values`, one per run where they are known, stay out of the record.
+    `values`, one per run where they are known, are in the record too: from them paired differences can be taken later.
     """
 
     method: str
@@ -88,4 +88,7 @@ def write_result(
 
 
 def _stored(row: Row) -> dict[str, Any]:
-    return {name: value for name, value in dataclasses.asdict(row).items() if name != "values"}
+    """A row as in the record, with its values to seven digits where there are several."""
+    stored = dataclasses.asdict(row)
+    values = stored.pop("values")
+    return stored | ({"values": [float(f"{value:.7g}") for value in values]} if len(values) > 1 else {})

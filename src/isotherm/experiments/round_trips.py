@@ -46,7 +46,7 @@ class Config:
 
     num_iterations: int = 200_000
     burn_in: int = 50_000
-    num_runs: int = 10
+    num_runs: int = 40
     rejection: float = 0.6
     rungs: tuple[int, ...] = (4, 8, 16, 32, 64)
     num_rungs: int = 16

@@ -72,7 +72,7 @@ class Config:
         num_bins: of AWSGLD's partition.
     """
 
-    num_runs: int = 10
+    num_runs: int = 40
     share: float = 1.0
     num_cycles: int = 10
     thinning: int = 10

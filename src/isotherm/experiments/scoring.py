@@ -1,18 +1,21 @@
 """How experiments judge runs: masses of modes, what couplings did, and settings chosen on seeds that are not reported."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from isotherm.experiments.result import Row, differences
+from isotherm.foundation.errors import refuse, short
 from isotherm.runs import Run
 from isotherm.runs.modes import mode_masses
 from isotherm.targets import Target
 
 # Seeds on which settings are chosen are this far from those that are reported.
 TUNING_OFFSET = 1_000_003
-Setting = TypeVar("Setting")
+# A choice that needs a longer grid than this has no best setting.
+_MOST_EXTENSIONS = 8
+Attempt = Callable[[Sequence[float]], Mapping[float, Any]]
 
 
 def masses_in_box(draws: np.ndarray, log_weights: np.ndarray, target: Target) -> np.ndarray:
@@ -56,7 +59,54 @@ def compared(rows: Sequence[Row], metric: str, own: str, *groups: Sequence[str])
     return differences(rows, metric, pairs)
 
 
-def choose_setting(candidates: Mapping[Setting, Any], score: Callable[[Any], Sequence[float]]) -> Setting:
-    """The name of the candidate whose scores are lowest on average. Give runs of other seeds than those that are reported."""
-    means = {name: float(np.mean(score(candidate))) for name, candidate in candidates.items()}
-    return min(means, key=lambda name: means[name])
+class Choice(NamedTuple):
+    """The setting that was chosen, and the scores of all that were tried."""
+
+    best: float
+    scores: dict[float, list[float]]
+
+    def rows(self, method: str, metric: str) -> list[Row]:
+        """A row for every setting that was tried."""
+        named = f"{metric}, on the seeds of the choice"
+        return [Row.of_runs(f"{method} ({setting:g})", named, found) for setting, found in self.scores.items()]
+
+
+def choose_setting(settings: Sequence[float], attempt: Attempt, score: Callable[[Any], Sequence[float]]) -> Choice:
+    """The setting whose scores are lowest on average, with a worse one on either side of it.
+
+    Where the best of `settings` is the lowest or the highest of them, the grid goes on in its own ratio until the best is
+    inside: a best at an edge only says that the grid is too short, and makes the comparison one of grids.
+
+    Args:
+        settings: at least three positive numbers.
+        attempt: results by setting, on other seeds than those that are reported.
+        score: one number per run of a result; runs without a number (nan) lose.
+    """
+    grid = sorted(settings)
+    if len(grid) < 3 or grid[0] <= 0:
+        refuse(
+            "settings", "three positive numbers or more", short(settings), "A best in between needs one on either side."
+        )
+    scores: dict[float, list[float]] = {}
+    missing, best = grid, grid[0]
+    while len(grid) <= len(settings) + _MOST_EXTENSIONS:
+        found = attempt(missing)
+        scores |= {setting: [float(value) for value in score(found[setting])] for setting in missing}
+        means = {setting: np.nan_to_num(np.mean(scores[setting]), nan=np.inf) for setting in sorted(scores)}
+        grid, best = list(means), min(means, key=lambda setting: means[setting])
+        if best not in (grid[0], grid[-1]):
+            break
+        missing = [_rounded(grid[0] ** 2 / grid[1] if best == grid[0] else grid[-1] ** 2 / grid[-2])]
+    else:
+        remedy = "Give a grid around the best setting."
+        refuse(
+            "settings",
+            "a grid whose best is inside once it is extended",
+            f"{best:g} of {grid[0]:g} to {grid[-1]:g}",
+            remedy,
+        )
+    return Choice(best, {setting: scores[setting] for setting in grid})
+
+
+def _rounded(setting: float) -> float:
+    return float(f"{setting:.3g}")
