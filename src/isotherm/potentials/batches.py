@@ -16,6 +16,8 @@ from jax import Array, lax
 from isotherm.foundation.randomness import fold, made_once, words
 
 _NUM_ROUNDS = 12
+# Every place that is left over is another walk for the compiler to write out.
+_MOST_LEFT_OVER = 3
 
 
 class Batch(NamedTuple):
@@ -47,9 +49,9 @@ def permute(key: Array, positions: Array, num_data: Any) -> Array:
         row, column = value // columns, value % columns
         for number, key_round in enumerate(round_keys):
             if number % 2 == 0:
-                row = (row + _mix(column ^ key_round) % rows) % rows
+                row = _turned(row, _mix(column ^ key_round), rows)
             else:
-                column = (column + _mix(row ^ key_round) % columns) % columns
+                column = _turned(column, _mix(row ^ key_round), columns)
         return row * columns + column
 
     def walk(value):
@@ -66,15 +68,15 @@ def permute(key: Array, positions: Array, num_data: Any) -> Array:
 
 
 def _grid(num_data: Any) -> tuple[Any, Any, int | None]:
-    """Rows and columns of a grid that is nearly a square, and how many places are left over; None for a traced number."""
+    """Rows and columns of a grid that is nearly a square, and how many places are left over; None where they are many or traced."""
     if not isinstance(num_data, int):
         rows = jnp.ceil(jnp.sqrt(jnp.asarray(num_data, jnp.float32))).astype(jnp.int32)
         return rows, -(-num_data // rows), None
-    # In one row, places would only turn round together.
+    # Rounds mix a grid of one or two rows slowly.
     longest = math.isqrt(num_data - 1) + 1
-    shortest = max(longest // 4 + 1, min(longest, 2))
+    shortest = max(longest // 2 + 1, min(longest, 3))
     left_over, rows = min((-num_data % rows, -rows) for rows in range(shortest, longest + 1))
-    return -rows, -(-num_data // -rows), left_over
+    return -rows, -(-num_data // -rows), left_over if left_over <= _MOST_LEFT_OVER else None
 
 
 def batch_indices(key: Array, iteration: Any, num_data: Any, batch_size: int, batching: str) -> tuple[Array, Array]:
@@ -97,6 +99,12 @@ def batch_indices(key: Array, iteration: Any, num_data: Any, batch_size: int, ba
         return permute(fold(key, iteration), places, num_data), everyone
     drawn = words(key, iteration[None], batch_size)[0]
     return (drawn % jnp.asarray(num_data, jnp.uint32)).astype(jnp.int32), everyone
+
+
+def _turned(place: Array, word: Array, number: Array) -> Array:
+    """A place among so many, moved along their circle by a share of it that a word gives: no division, which takes CPUs longest."""
+    moved = place + (((word >> 16) * number) >> 16)
+    return jnp.where(moved >= number, moved - number, moved)
 
 
 def _mix(value: Array) -> Array:
