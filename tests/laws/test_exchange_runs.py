@@ -1,5 +1,6 @@
 """Replica exchange in whole runs, against swap rates, masses and round trips that independent simulations gave."""
 
+import math
 from typing import Any
 
 import jax
@@ -107,20 +108,27 @@ def test_control_variates_are_unbiased_and_exact_at_their_anchor(is_adaptive):
     estimator = ControlVariate(10, is_adaptive)
     here, there = jnp.array(0.7), jnp.array(1.1)
     state = refresh(estimator, potential, estimator.init(potential, here, ()), here)
-    keys = jnp.array([5, 6], jnp.uint32)
-    batches = [potential.batch(keys, jnp.asarray(k)) for k in range(10)]
+    key, num_batches, num_data = jnp.array([5, 6], jnp.uint32), 2_000, len(DATA)
 
     def energies(position):
-        return np.array([float(estimator.measure(potential, state, position, (), b, ())[0]) for b in batches])
+        def of_batch(number):
+            return estimator.measure(potential, state, position, (), potential.batch(key, number), ())[0]
+
+        return np.asarray(jax.jit(jax.vmap(of_batch))(jnp.arange(num_batches)), np.float64)
 
     np.testing.assert_allclose(energies(here), float(potential.full_energy(here)), rtol=1e-5)
-    plain = np.array([float(potential.evaluate(there, b, (), ()).energy) for b in batches])
-    # One epoch of equal batches: the mean of the corrected energies is the full energy.
+    # Whole epochs of equal batches: the mean of the corrected energies is the full energy.
     assert energies(there).mean() == pytest.approx(float(potential.full_energy(there)), rel=1e-5)
-    assert energies(there).var() < 0.2 * plain.var()
+    # Batches of n out of N without replacement, of what examples differ by between the two positions.
+    moved = np.asarray(curved(there, DATA) - curved(here, DATA), np.float64)
+    exact = num_data**2 / 50 * (1 - 50 / num_data) * moved.var(ddof=1)
+    assert energies(there).var() == pytest.approx(exact, rel=4 * math.sqrt(2 / num_batches))
+    plain = np.asarray(curved(there, DATA), np.float64)
+    assert exact < 0.2 * num_data**2 / 50 * (1 - 50 / num_data) * plain.var(ddof=1)
     # The gradient stays that of the batch.
-    _, found = estimator.evaluate(potential, state, there, (), (batches[0],), ((),))
-    expected = jax.grad(lambda x: potential.evaluate(x, batches[0], (), ()).energy)(there)
+    batch = potential.batch(key, jnp.asarray(0))
+    _, found = estimator.evaluate(potential, state, there, (), (batch,), ((),))
+    expected = jax.grad(lambda x: potential.evaluate(x, batch, (), ()).energy)(there)
     assert float(found.gradient) == pytest.approx(float(expected), rel=1e-5)
     assert float(found.energy) == pytest.approx(energies(there)[0], rel=1e-5)
 
