@@ -39,12 +39,16 @@ REMARKS = {
     "interaction": "Simulations beside the thesis' formula.",
     "modes25-deo": (
         "Round trips are those of the thesis' counter; strict ones go from end to end. Settings in parentheses are step sizes, of "
-        "cycles the largest. They are chosen by the masses of modes, which forgive steps so long that draws within modes are too "
-        "wide."
+        "cycles the largest. They are chosen by the variation of shapes, which is taken over the inner and the outer half of every "
+        "mode: masses of modes forgive steps so long that modes can no longer be told apart (SGLD with 0.02, DEO* with 0.04)."
     ),
-    "modes9": "Settings in parentheses are factors on the thesis' step sizes, chosen by the masses of modes.",
+    "modes9": (
+        "Settings in parentheses are factors on the thesis' step sizes, chosen by the variation of shapes, over the inner and the "
+        "outer half of every mode."
+    ),
     "modes25-icsgld": (
-        "Settings in parentheses are step sizes, of exchange a factor on those of its rungs. CSGLD and ICSGLD start from theta of "
+        "Settings in parentheses are step sizes, of exchange a factor on those of its rungs, chosen by the variation of shapes, "
+        "over the inner and the outer half of every mode. CSGLD and ICSGLD start from theta of "
         "a run of SGLD, as in the author's code: 20,000 gradients beyond the budget of 400,000, and one theta for all runs, so "
         "that its error is not in theirs."
     ),

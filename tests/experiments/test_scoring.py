@@ -1,6 +1,7 @@
 """Exact draws score zero, whatever the experiment; and a method that does nothing is seen to do nothing."""
 
 import json
+import math
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +12,8 @@ import isotherm as iso
 from isotherm.exchange import DeterministicEvenOdd, expected_round_trip
 from isotherm.experiments import energy_cdf, modes25_icsgld, round_trips, ten_functions
 from isotherm.experiments.result import Row, differences, write_result
-from isotherm.experiments.scoring import choose_setting, coupling_rows, masses_in_box
+from isotherm.experiments.scoring import choose_setting, coupling_rows, masses_in_box, shape_variation
+from isotherm.foundation.errors import DivergenceError
 from isotherm.runs.modes import mode_masses
 from isotherm.targets import modes9, modes25
 
@@ -138,3 +140,25 @@ def test_round_trips_are_those_of_the_formula():
     times = round_trips._simulate(DeterministicEvenOdd(), 16, 0.6, config, seed=0)
     error = times.std(ddof=1) / np.sqrt(len(times))
     assert abs(times.mean() - expected_round_trip(16, 0.6, 1)) < 4 * error + 0.02 * times.mean()
+
+
+def test_masses_do_not_see_modes_that_are_too_wide_and_shapes_do():
+    target, rng = modes25(), np.random.default_rng(0)
+    exact = target.truth.points[rng.choice(len(target.truth.points), (1, 20_000), p=target.truth.probabilities)]
+    wide = exact + rng.normal(size=exact.shape) * 0.2
+    even = np.zeros(exact.shape[:2])
+    assert shape_variation(exact, even, target) < 0.04
+    assert shape_variation(wide, even, target) > 0.25
+    assert target.total_variation(masses_in_box(wide, even, target)) < 0.04
+
+
+def test_a_setting_that_diverges_loses():
+    def attempt(settings):
+        if max(settings) > 4:
+            raise DivergenceError("gone")
+        return {one: [1 / one] for one in settings}
+
+    found = choose_setting((1.0, 2.0, 4.0), attempt, lambda each: each)
+    assert found.best == 4.0
+    assert found.scores[8.0] == [math.inf]
+    assert [row.method for row in found.rows("SGLD", "error")] == ["SGLD (1)", "SGLD (2)", "SGLD (4)"]

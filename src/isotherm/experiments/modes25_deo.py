@@ -2,8 +2,8 @@
 
 Chains move in the whole plane, as in the thesis, where a fifth of the law lies outside of the box that it shows. Draws are judged
 by the masses of modes given that they are in the box: exact draws would score zero. Every method is also run with its best step
-size, chosen on other seeds from a grid of ratio two that goes on until the best is inside it. Masses of modes forgive long steps,
-which draws within modes do not.
+size, chosen on other seeds from a grid of ratio two that goes on until the best is inside it, by the inner and outer halves of
+modes: their masses alone forgive steps so long that no mode can be told from the next.
 """
 
 import dataclasses
@@ -16,7 +16,7 @@ import numpy as np
 from isotherm.experiments.plots import THESIS, color_of, draw_maps, page, styled
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
-from isotherm.experiments.scoring import TUNING_OFFSET, choose_setting, compared, variations_of
+from isotherm.experiments.scoring import SHAPE, TUNING_OFFSET, choose_setting, shape_variations_of, variation_rows
 from isotherm.potentials import with_noise
 from isotherm.runs import Run
 from isotherm.samplers import cycsgld, deo_sgd, sgld
@@ -87,17 +87,16 @@ def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
         choice = choose_setting(
             method.settings,
             lambda settings: sweep(potential, {one: method.sampler(one) for one in settings}, **others),  # noqa: B023
-            lambda found: variations_of(found, target),
+            lambda found: shape_variations_of(found, target),
         )
-        tried += choice.rows(name, "total variation")
+        tried += choice.rows(name, SHAPE)
         tuned[f"{name}, tuned ({choice.best:g})"] = sample(potential, method.sampler(choice.best), **own)
         if name not in runs:
             log(name)
             runs[name] = sample(potential, method.sampler(method.published), **own)
     scores = {f"S = {rate:g}": found for rate, found in by_target.items()} | runs | tuned
     rows = [row for window, found in by_window.items() for row in _travel(f"W = {window}", found, window)]
-    variations = [Row.of_runs(name, "total variation", variations_of(found, target)) for name, found in scores.items()]
-    rows += variations + compared(variations, "total variation", "DEO*", list(runs), list(tuned)) + tried
+    rows += variation_rows(scores, target, "DEO*", list(runs), list(tuned)) + tried
     figures = {
         "target-rates": draw_maps({f"S = {rate:g}": found for rate, found in by_target.items()}, target),
         "adaptation": _draw_adaptation(by_window, config),

@@ -3,7 +3,8 @@
 CSGLD and ICSGLD have the thesis' own fields, theta^zeta and theta, and start from the energies of a run of SGLD, as in the
 author's code: one run of 20,000 gradients, beyond the budget, whose theta all runs share. The exact field and the defaults of this
 library are run too. Every method is also run with its best step size, chosen on other seeds from a grid of ratio two that goes on
-until the best is inside it. All move in the box in which they are judged: exact draws would score zero.
+until the best is inside it, by the inner and outer halves of modes. All move in the box in which they are judged: exact draws would
+score zero.
 """
 
 import dataclasses
@@ -18,10 +19,10 @@ from scipy.spatial import KDTree
 
 from isotherm.contour import Partition
 from isotherm.contour.start import masses_of
+from isotherm.experiments import scoring
 from isotherm.experiments.plots import color_of, draw_maps, legend_below, page, styled
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
-from isotherm.experiments.scoring import TUNING_OFFSET, choose_setting, compared, coupling_rows, variations_of
 from isotherm.foundation.gains import PolynomialGain
 from isotherm.potentials import Potential, with_noise
 from isotherm.runs import Run
@@ -92,13 +93,13 @@ def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
         settings = _settings(config, seed) | method.options
         runs[name] = sample(potential, method.sampler(method.published), **settings)
         log(f"{name}, tuned")
-        others = _settings(config, seed + TUNING_OFFSET) | method.options
-        choice = choose_setting(
+        others = _settings(config, seed + scoring.TUNING_OFFSET) | method.options
+        choice = scoring.choose_setting(
             method.settings,
             lambda grid: sweep(potential, {one: method.sampler(one) for one in grid}, **others),  # noqa: B023
-            lambda found: variations_of(found, target),
+            lambda found: scoring.shape_variations_of(found, target),
         )
-        tried += choice.rows(name, "total variation")
+        tried += choice.rows(name, scoring.SHAPE)
         tuned[f"{name}, tuned ({choice.best:g})"] = sample(potential, method.sampler(choice.best), **settings)
     for name, sampler in _others(config, target, theta).items():
         log(name)
@@ -107,13 +108,11 @@ def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
     for name in runs:
         courses[name] = _course(runs[name], truth, config)
     seconds = {name: found.seconds / config.num_runs for name, found in runs.items()}
-    variations = [Row.of_runs(name, "total variation", variations_of(r, target)) for name, r in (runs | tuned).items()]
     divergences = [Row.of_runs(name, "KL divergence", courses[name][1][:, -1]) for name in runs]
-    rows = variations + divergences
-    rows += [row for name, found in (runs | tuned).items() for row in coupling_rows(name, found)]
+    rows = scoring.variation_rows(runs | tuned, target, "ICSGLD", list(runs), list(tuned)) + divergences
+    rows += [row for name, found in (runs | tuned).items() for row in scoring.coupling_rows(name, found)]
     rows += [Row(name, "seconds per run, all runs in one program", None, seconds[name], None, 1) for name in runs]
-    rows += compared(variations, "total variation", "ICSGLD", list(runs), list(tuned))
-    rows += compared(divergences, "KL divergence", "ICSGLD", list(runs)) + tried
+    rows += scoring.compared(divergences, "KL divergence", "ICSGLD", list(runs)) + tried
     shown = {name: runs[name] for name in config.methods}
     figures = {"methods": draw_maps(shown, target), "convergence": _draw_courses(shown, courses, target)}
     return Outcome(rows, figures)
@@ -235,7 +234,7 @@ def _draw_courses(runs: dict[str, Run], courses: dict[str, tuple[np.ndarray, np.
     for name, found in runs.items():
         shares, values = courses[name]
         counts = np.maximum((shares * found.num_draws).astype(int), 1)
-        variations = np.transpose([variations_of(found.select(slice(count)), target) for count in counts])
+        variations = np.transpose([scoring.variations_of(found.select(slice(count)), target) for count in counts])
         for axis, seen in ((masses, variations), (divergences, values)):
             mean, error = seen.mean(axis=0), 2 * seen.std(axis=0, ddof=1) / np.sqrt(len(seen))
             axis.plot(100 * shares, mean, color=color_of(name), label=name)

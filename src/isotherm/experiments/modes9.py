@@ -2,7 +2,7 @@
 
 Differs from the thesis: replica exchange measures the variance of the energies instead of assuming 0.1; CSGLD has the exact field
 beside the thesis' own. Every method is also run with its best step size, chosen on other seeds from a grid of ratio two that goes
-on until the best is inside it.
+on until the best is inside it, by the inner and outer halves of modes.
 """
 
 import dataclasses
@@ -18,12 +18,14 @@ from isotherm.experiments.plots import draw_maps
 from isotherm.experiments.reproduce import Outcome
 from isotherm.experiments.result import Row
 from isotherm.experiments.scoring import (
+    SHAPE,
     TUNING_OFFSET,
     choose_setting,
     compared,
     coupling_rows,
     masses_in_box,
-    variations_of,
+    shape_variation,
+    shape_variations_of,
 )
 from isotherm.foundation.gains import PolynomialGain
 from isotherm.potentials import with_noise
@@ -88,11 +90,14 @@ def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
         runs[name] = attempt(seed, (1.0,))[1.0]
         log(f"{name}, tuned")
         others = functools.partial(attempt, seed + TUNING_OFFSET)
-        choice = choose_setting(config.factors, others, lambda found: variations_of(found, target))
-        tried += choice.rows(name, "total variation")
+        choice = choose_setting(config.factors, others, lambda found: shape_variations_of(found, target))
+        tried += choice.rows(name, SHAPE)
         tuned[f"{name}, tuned ({choice.best:g})"] = attempt(seed, (choice.best,))[choice.best]
     rows = [row for name, found in (runs | tuned).items() for row in _rows(name, found, target)]
-    rows += compared(rows, "total variation", "CSGLD", list(runs), list(tuned)) + tried
+    rows += [
+        row for metric in ("total variation", SHAPE) for row in compared(rows, metric, "CSGLD", list(runs), list(tuned))
+    ]
+    rows += tried
     return Outcome(rows, {"modes": draw_maps(runs, target)})
 
 
@@ -150,4 +155,5 @@ def _rows(name: str, run: Run, target: Target) -> list[Row]:
         for number, place in enumerate(("center", "sides", "corners"))
     ]
     rows.append(Row.of_runs(name, "total variation", [target.total_variation(one) for one in masses]))
+    rows.append(Row.of_runs(name, SHAPE, [shape_variation(*one, target) for one in each]))
     return rows + coupling_rows(name, run)

@@ -6,13 +6,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from isotherm.experiments.result import Row, differences
-from isotherm.foundation.errors import refuse, short
+from isotherm.foundation.errors import DivergenceError, refuse, short
 from isotherm.runs import Run
+from isotherm.runs.estimates import normalized_weights
 from isotherm.runs.modes import mode_masses
 from isotherm.targets import Target
+from isotherm.targets.quadrature import nearest_modes
 
 # Seeds on which settings are chosen are this far from those that are reported.
 TUNING_OFFSET = 1_000_003
+SHAPE = "shape variation"
 # A choice that needs a longer grid than this has no best setting.
 _MOST_EXTENSIONS = 8
 Attempt = Callable[[Sequence[float]], Mapping[float, Any]]
@@ -34,6 +37,24 @@ def variations_of(run: Run, target: Target) -> list[float]:
         target.total_variation(masses_in_box(np.asarray(one.draws), np.asarray(one.log_weights), target))
         for one in run.split_runs()
     ]
+
+
+def shape_variations_of(run: Run, target: Target) -> list[float]:
+    """The total variation over the inner and the outer halves of all modes, of every run.
+
+    It sees modes that are too wide, which masses of modes do not: a step size that is chosen by masses may blur all of them.
+    """
+    return [shape_variation(np.asarray(one.draws), np.asarray(one.log_weights), target) for one in run.split_runs()]
+
+
+def shape_variation(draws: np.ndarray, log_weights: np.ndarray, target: Target) -> float:
+    """Half the absolute difference between the weights of inner and outer halves and half of the true masses, in the box."""
+    low, high = target.span
+    weights = normalized_weights(np.where(np.all((draws >= low) & (draws <= high), axis=-1), log_weights, -np.inf))
+    nearest, distance = nearest_modes(draws, target.modes)
+    halves = 2 * nearest + (distance > target.half_distances[nearest])
+    masses = np.bincount(halves.reshape(-1), weights.reshape(-1), minlength=2 * len(target.modes))
+    return float(0.5 * np.abs(masses - 0.5 * np.repeat(target.mode_masses, 2)).sum())
 
 
 def coupling_rows(name: str, run: Run) -> list[Row]:
@@ -59,6 +80,15 @@ def compared(rows: Sequence[Row], metric: str, own: str, *groups: Sequence[str])
     return differences(rows, metric, pairs)
 
 
+def variation_rows(runs: Mapping[str, Run], target: Target, own: str, *groups: Sequence[str]) -> list[Row]:
+    """Variations of masses and of shapes of all runs, and the differences of `compared`."""
+    rows = []
+    for metric, score in (("total variation", variations_of), (SHAPE, shape_variations_of)):
+        found = [Row.of_runs(name, metric, score(run, target)) for name, run in runs.items()]
+        rows += found + compared(found, metric, own, *groups)
+    return rows
+
+
 class Choice(NamedTuple):
     """The setting that was chosen, and the scores of all that were tried."""
 
@@ -66,9 +96,10 @@ class Choice(NamedTuple):
     scores: dict[float, list[float]]
 
     def rows(self, method: str, metric: str) -> list[Row]:
-        """A row for every setting that was tried."""
+        """A row for every setting that was tried and did not diverge."""
         named = f"{metric}, on the seeds of the choice"
-        return [Row.of_runs(f"{method} ({setting:g})", named, found) for setting, found in self.scores.items()]
+        kept = {setting: found for setting, found in self.scores.items() if np.isfinite(found).all()}
+        return [Row.of_runs(f"{method} ({setting:g})", named, found) for setting, found in kept.items()]
 
 
 def choose_setting(settings: Sequence[float], attempt: Attempt, score: Callable[[Any], Sequence[float]]) -> Choice:
@@ -90,8 +121,7 @@ def choose_setting(settings: Sequence[float], attempt: Attempt, score: Callable[
     scores: dict[float, list[float]] = {}
     missing, best = grid, grid[0]
     while len(grid) <= len(settings) + _MOST_EXTENSIONS:
-        found = attempt(missing)
-        scores |= {setting: [float(value) for value in score(found[setting])] for setting in missing}
+        scores |= _scores(missing, attempt, score)
         means = {setting: np.nan_to_num(np.mean(scores[setting]), nan=np.inf) for setting in sorted(scores)}
         grid, best = list(means), min(means, key=lambda setting: means[setting])
         if best not in (grid[0], grid[-1]):
@@ -106,6 +136,19 @@ def choose_setting(settings: Sequence[float], attempt: Attempt, score: Callable[
             remedy,
         )
     return Choice(best, {setting: scores[setting] for setting in grid})
+
+
+def _scores(
+    settings: Sequence[float], attempt: Attempt, score: Callable[[Any], Sequence[float]]
+) -> dict[float, list[float]]:
+    """Scores of all runs by setting; infinite for a setting that was tried alone and diverged."""
+    try:
+        found = attempt(settings)
+    except DivergenceError:
+        if len(settings) > 1:
+            raise
+        return {settings[0]: [float("inf")]}
+    return {setting: [float(value) for value in score(found[setting])] for setting in settings}
 
 
 def _rounded(setting: float) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from isotherm.potentials.potential import Potential
-from isotherm.targets.quadrature import Grid, integrate
+from isotherm.targets.quadrature import Grid, integrate, nearest_modes
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -44,6 +44,19 @@ class Target:
     def mode_masses(self) -> np.ndarray:
         """True probabilities of the modes: of the points nearest to each center."""
         return self.truth.mode_masses(self.modes)
+
+    @functools.cached_property
+    def half_distances(self) -> np.ndarray:
+        """The distance from every center within which half of its mode's mass lies."""
+        points, mass = self.truth
+        nearest, distance = nearest_modes(points, self.modes)
+        found = []
+        for number in range(len(self.modes)):
+            own = np.flatnonzero(nearest == number)
+            own = own[np.argsort(distance[own])]
+            running = np.cumsum(mass[own])
+            found.append(distance[own][np.searchsorted(running, 0.5 * running[-1])])
+        return np.array(found)
 
     def total_variation(self, masses: np.ndarray) -> float:
         """Half the absolute difference between estimated and true masses of the modes: 0 is right, 1 is disjoint."""
