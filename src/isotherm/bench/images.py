@@ -54,7 +54,7 @@ def problem(network: str, num_images: int) -> tuple[Any, Frame]:
     rng = np.random.default_rng(0)
     images = rng.integers(0, 256, (num_images, 32, 32, 3), dtype=np.uint8)
     labels = rng.integers(0, NUM_CLASSES, num_images).astype(np.int32)
-    setting = Setting(methods=(), network=network, batch_size=min(256, num_images))
+    setting = Setting(methods=(), network=network, batch_size=min(Setting.batch_size, num_images))
     data = ImageData((images, labels), (images[:0], labels[:0]), (images, labels), images, NUM_CLASSES)
     frame = Frame(num_images, -(-num_images // setting.batch_size), 1.0, "cifar100")
     return potential_of(setting, data), frame
@@ -178,6 +178,8 @@ def main() -> None:
     if given.row is not None:
         print(json.dumps(measure(given.row)), flush=True)
         return
+    if given.out is None:
+        parser.error("--out is missing: name the file of the record, such as --out images.json")
     rows = json.loads(given.out.read_text()) if given.out.exists() else []
     for row in rows_asked(given):
         if any(row.items() <= known.items() for known in rows):

@@ -21,11 +21,10 @@ from isotherm.experiments.scoring import (
     SHAPE,
     TUNING_OFFSET,
     choose_setting,
-    compared,
     coupling_rows,
     masses_in_box,
-    shape_variation,
     shape_variations_of,
+    variation_rows,
 )
 from isotherm.foundation.gains import PolynomialGain
 from isotherm.potentials import with_noise
@@ -94,10 +93,7 @@ def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
         tried += choice.rows(name, SHAPE)
         tuned[f"{name}, tuned ({choice.best:g})"] = attempt(seed, (choice.best,))[choice.best]
     rows = [row for name, found in (runs | tuned).items() for row in _rows(name, found, target)]
-    rows += [
-        row for metric in ("total variation", SHAPE) for row in compared(rows, metric, "CSGLD", list(runs), list(tuned))
-    ]
-    rows += tried
+    rows += variation_rows(runs | tuned, target, "CSGLD", list(runs), list(tuned)) + tried
     return Outcome(rows, {"modes": draw_maps(runs, target)})
 
 
@@ -154,6 +150,4 @@ def _rows(name: str, run: Run, target: Target) -> list[Row]:
         Row.of_runs(name, f"mass, {place}", masses[:, distance == number].mean(axis=1))
         for number, place in enumerate(("center", "sides", "corners"))
     ]
-    rows.append(Row.of_runs(name, "total variation", [target.total_variation(one) for one in masses]))
-    rows.append(Row.of_runs(name, SHAPE, [shape_variation(*one, target) for one in each]))
     return rows + coupling_rows(name, run)

@@ -26,9 +26,7 @@ def masses_in_box(draws: np.ndarray, log_weights: np.ndarray, target: Target) ->
 
     A sampler that may leave the box is judged by where it is while it is inside.
     """
-    low, high = target.span
-    is_inside = np.all((draws >= low) & (draws <= high), axis=-1)
-    return mode_masses(target.modes, draws, np.where(is_inside, log_weights, -np.inf))
+    return mode_masses(target.modes, draws, _weighed_in_box(draws, log_weights, target))
 
 
 def variations_of(run: Run, target: Target) -> list[float]:
@@ -49,12 +47,17 @@ def shape_variations_of(run: Run, target: Target) -> list[float]:
 
 def shape_variation(draws: np.ndarray, log_weights: np.ndarray, target: Target) -> float:
     """Half the absolute difference between the weights of inner and outer halves and half of the true masses, in the box."""
-    low, high = target.span
-    weights = normalized_weights(np.where(np.all((draws >= low) & (draws <= high), axis=-1), log_weights, -np.inf))
+    weights = normalized_weights(_weighed_in_box(draws, log_weights, target))
     nearest, distance = nearest_modes(draws, target.modes)
     halves = 2 * nearest + (distance > target.half_distances[nearest])
     masses = np.bincount(halves.reshape(-1), weights.reshape(-1), minlength=2 * len(target.modes))
     return float(0.5 * np.abs(masses - 0.5 * np.repeat(target.mode_masses, 2)).sum())
+
+
+def _weighed_in_box(draws: np.ndarray, log_weights: np.ndarray, target: Target) -> np.ndarray:
+    """Log weights without the draws that are outside of the box."""
+    low, high = target.span
+    return np.where(np.all((draws >= low) & (draws <= high), axis=-1), log_weights, -np.inf)
 
 
 def coupling_rows(name: str, run: Run) -> list[Row]:

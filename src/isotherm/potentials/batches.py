@@ -2,8 +2,8 @@
 
 A keyed bijection of {0, ..., N - 1} takes the place of a stored permutation: a Feistel network on the rows and columns of a grid
 that holds N places and few more, walked along its cycles until the value falls below N. It needs O(n) work for a batch of n
-whatever N is, no memory, and nothing to checkpoint. N may be a traced number (a buffer that grows); one that is known has a grid
-with so few places left over that the walk is no loop, which an accelerator could not run ahead of.
+whatever N is, no memory, and nothing to checkpoint. N may be a traced number (a buffer that grows); one that is known mostly
+has a grid with so few places left over that the walk is no loop, which an accelerator could not run ahead of.
 """
 
 import math
@@ -75,8 +75,9 @@ def _grid(num_data: Any) -> tuple[Any, Any, int | None]:
     # Rounds mix a grid of one or two rows slowly.
     longest = math.isqrt(num_data - 1) + 1
     shortest = max(longest // 2 + 1, min(longest, 3))
-    left_over, rows = min((-num_data % rows, -rows) for rows in range(shortest, longest + 1))
-    return -rows, -(-num_data // -rows), left_over if left_over <= _MOST_LEFT_OVER else None
+    rows = min(range(shortest, longest + 1), key=lambda number: (-num_data % number, -number))
+    left_over = -num_data % rows
+    return rows, -(-num_data // rows), left_over if left_over <= _MOST_LEFT_OVER else None
 
 
 def batch_indices(key: Array, iteration: Any, num_data: Any, batch_size: int, batching: str) -> tuple[Array, Array]:
