@@ -1,4 +1,4 @@
-"""`iso.minimize` beside SciPy's global optimizers: `python -m studies.minimize` writes results/minimize.json.
+"""`iso.minimize` beside SciPy's global optimizers: `python -m studies.minimize [--workers 2]` writes results/minimize.json.
 
 Ten functions, each with its optimum at another place of the box for every seed. Counted are evaluations until the value is within
 the accuracy: 1e-3, and the thesis' own where it has the function. A value with its gradient counts 1 for every method; the second
@@ -7,7 +7,9 @@ the point that a method returns. The settings of `iso.minimize` were chosen on s
 """
 
 import argparse
+import concurrent.futures
 import json
+import multiprocessing
 import pathlib
 import time
 from typing import Any
@@ -24,11 +26,9 @@ from studies.minimize_rivals import RIVALS, Counter, run_rival
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 OURS, ACCURACY = "minimize", 1e-3
 BUDGET, NOISY_BUDGET = 100_000, 50_000
-NUM_SEEDS, NOISY_SEEDS, HIGH_SEEDS = 10, 4, 3
-# Which methods run in which dimension: shgo does not end in ten, and basinhopping takes long in thirty.
-EXACT = {10: (OURS, *RIVALS[:3]), 2: (OURS, *RIVALS), 30: (OURS, "dual_annealing")}
-# Powell's function wants a multiple of four.
-POWELL = {2: 4, 10: 12, 30: 32}
+NUM_SEEDS, NOISY_SEEDS = 10, 4
+# Dimensions, and those of Powell's function, which wants a multiple of four. The triangulations of shgo do not end in ten.
+DIMENSIONS = {10: 12, 2: 4, 20: 20, 50: 52}
 NOISY = ("Rastrigin", "Ackley", "Griewank", "Levy", "Schwefel")
 LEVELS = (0.01, 0.001)
 
@@ -86,7 +86,7 @@ def noisy_row(name: str, dimension: int, method: str, seed: int, level: float) -
 
 
 def jobs() -> list[tuple[str, tuple[Any, ...]]]:
-    """All rows: ten dimensions, with noise, in two dimensions and in thirty."""
+    """All rows: with noise, then without it in every dimension."""
     noisy = [
         ("noisy", (name, 10, method, seed, level))
         for seed in range(NOISY_SEEDS)
@@ -94,13 +94,24 @@ def jobs() -> list[tuple[str, tuple[Any, ...]]]:
         for name in NOISY
         for method in (OURS, *RIVALS[:3])
     ]
-    ten, two = _exact(10, EXACT[10], range(NUM_SEEDS)), _exact(2, EXACT[2], range(NUM_SEEDS))
-    return [*noisy, *two, *ten, *_exact(30, EXACT[30], range(HIGH_SEEDS))]
+    exact = [
+        ("exact", (name, powell if name == "Powell" else dimension, method, seed))
+        for dimension, powell in DIMENSIONS.items()
+        for name in FAMILIES
+        for method in (OURS, *(RIVALS if dimension == 2 else RIVALS[:3]))
+        for seed in range(NUM_SEEDS)
+    ]
+    return [*noisy, *exact]
 
 
-def _exact(dimension: int, methods: Any, seeds: Any) -> list[tuple[str, tuple[Any, ...]]]:
-    own = {name: POWELL[dimension] if name == "Powell" else dimension for name in FAMILIES}
-    return [("exact", (name, own[name], method, seed)) for name in FAMILIES for method in methods for seed in seeds]
+def measured(kind: str, arguments: tuple[Any, ...]) -> tuple[str, dict[str, Any], float]:
+    """One row, and the seconds that it took."""
+    # A process may hold only so many programs.
+    programs.forget()
+    jax.clear_caches()
+    began = time.perf_counter()
+    row = exact_row(*arguments) if kind == "exact" else noisy_row(*arguments)
+    return kind, row, time.perf_counter() - began
 
 
 def main() -> None:
@@ -108,22 +119,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="of these functions")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "results" / "minimize.json")
+    parser.add_argument("--workers", type=int, default=1, help="processes at a time")
     parser.add_argument("--goes-on", action="store_true", help="leave out what the record holds already")
     given = parser.parse_args()
     record = json.loads(given.out.read_text()) if given.goes_on and given.out.exists() else {"exact": [], "noisy": []}
     names = ("function", "dimension", "method", "seed", "level")
     done = {(kind, tuple(row[name] for name in names if name in row)) for kind in record for row in record[kind]}
-    for kind, arguments in jobs():
-        if given.only not in arguments[0] or (kind, arguments) in done:
-            continue
-        # A process may hold only so many programs.
-        programs.forget()
-        jax.clear_caches()
-        began = time.perf_counter()
-        row = exact_row(*arguments) if kind == "exact" else noisy_row(*arguments)
-        record[kind].append(row)
-        print(kind, *row.values(), f"{time.perf_counter() - began:.1f} s", flush=True)
-        given.out.write_text(json.dumps(record) + "\n")
+    waiting = [job for job in jobs() if given.only in job[1][0] and job not in done]
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(given.workers, context, max_tasks_per_child=50) as pool:
+        pending = [pool.submit(measured, *job) for job in waiting]
+        for future in concurrent.futures.as_completed(pending):
+            kind, row, seconds = future.result()
+            record[kind].append(row)
+            print(kind, *row.values(), f"{seconds:.1f} s", flush=True)
+            given.out.write_text(json.dumps(record) + "\n")
 
 
 if __name__ == "__main__":

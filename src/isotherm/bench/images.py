@@ -120,10 +120,16 @@ def stops(timed: Timed, num_steps: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         whole = [timed.run(num_steps, out=pathlib.Path(folder) / f"whole{k}") for k in range(2)]
         path = pathlib.Path(folder) / "stopped"
-        timed.run(num_steps, out=path, callback=lambda status: status.iteration >= num_steps // 2)
+        seen: list[int] = []
+
+        def is_half_way(status: Any) -> bool:
+            seen.append(status.iteration)
+            return status.iteration >= num_steps // 2
+
+        timed.run(num_steps, out=path, callback=is_half_way)
         resumed = iso.resume(path, timed.potential, timed.sampler, progress=False, measure_bias=False)
         same = [_are_equal(whole[0].draws, other.draws) for other in (whole[1], resumed)]
-    return {"num_steps": num_steps, "repeat_is_equal": same[0], "stopped_is_equal": same[1]}
+    return {"num_steps": num_steps, "stopped_at": seen[-1], "repeat_is_equal": same[0], "stopped_is_equal": same[1]}
 
 
 def _are_equal(one: Any, other: Any) -> bool:
