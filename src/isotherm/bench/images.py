@@ -191,7 +191,10 @@ def main() -> None:
         if any(row.items() <= known.items() for known in rows):
             continue
         command = [sys.executable, "-m", "isotherm.bench.images", "--row", json.dumps(row)]
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+        if done.returncode != 0:
+            print(f"failed: {row}", flush=True)
+            continue
         rows.append(json.loads(done.stdout.splitlines()[-1]))
         write_json(given.out, rows)
         print({name: rows[-1].get(name) for name in (*row, "images_per_second", "compile_seconds")}, flush=True)

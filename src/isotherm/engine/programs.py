@@ -1,7 +1,9 @@
 """Compiled programs: one for each structure and shapes, whatever the numbers; released with the functions they were made of."""
 
+import contextlib
+import math
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -18,7 +20,7 @@ def call(
 ) -> Any:
     """`function(*arguments)`, compiled. Arguments whose places are in `donated` give up their memory.
 
-    `options` are pairs for the compiler, left out where it does not know them.
+    `options` are pairs for the compiler, left out where it does not know them; a program with options is not kept on disk.
     Programs take flat lists of arrays, so that they hold none of the user's functions, and go when these do.
     """
     parts = [jax.tree.flatten(argument) for argument in arguments]
@@ -55,14 +57,35 @@ def _compile(function, structures, leaves, donated, options) -> Callable[..., An
         return results
 
     lowered = jax.jit(flat, donate_argnums=donated, keep_unused=True).lower(*leaves)
-    try:
-        program = lowered.compile(compiler_options=options or None)
-    except jax.errors.JaxRuntimeError:
-        if not options:
-            raise
-        program = lowered.compile()
+    program = _with_options(lowered, options) if options else lowered.compile()
     structure = found[0]
     return lambda *given: jax.tree.unflatten(structure, program(*given))
+
+
+def _with_options(lowered: Any, options: dict[str, str]) -> Any:
+    try:
+        with _not_on_disk():
+            return lowered.compile(compiler_options=options)
+    except jax.errors.JaxRuntimeError:
+        return lowered.compile()
+
+
+@contextlib.contextmanager
+def _not_on_disk() -> Iterator[None]:
+    """Neither the program nor the choices of its algorithms go to JAX's cache on disk, or come from there.
+
+    CUDA graphs cannot be captured with kernels of cuDNN that the process has not loaded yet, and fail with its status 5003. Trying
+    algorithms against each other loads them; a program from the disk would come without.
+    """
+    changes = {"jax_persistent_cache_min_compile_time_secs": math.inf, "jax_persistent_cache_enable_xla_caches": "none"}
+    before = {name: getattr(jax.config, name) for name in changes}
+    for name, value in changes.items():
+        jax.config.update(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            jax.config.update(name, value)
 
 
 def _dtype(leaf: Any) -> Any:

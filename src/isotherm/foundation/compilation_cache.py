@@ -22,7 +22,8 @@ def use_compilation_cache(
     """Keep compiled programs on disk, so that the next process need not compile them again. Results do not depend on it.
 
     This is JAX's persistent compilation cache, in a directory for this version of jaxlib and this processor. The command line has
-    it on. A cache that you have configured, by `jax.config` or the environment, stays as it is.
+    it on. A cache that you have configured, by `jax.config` or the environment, stays as it is. Programs whose convolutions a GPU
+    runs side by side are not kept: they would not start from the disk.
 
     Args:
         directory: where; by default in `isotherm` under $XDG_CACHE_HOME, or under ~/.cache.
