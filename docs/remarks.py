@@ -13,9 +13,12 @@ REMARKS = {
         "accuracy of the table, in one seed. Energies above the partition before theta is learned count as in the top bin."
     ),
     "cifar-icsghmc-cifar10": (
-        "A tenth of the thesis' epochs, one seed, and three of the six methods so far; the H200 was shared by six runs, so "
-        "that images per second say nothing about a method. A single seed decides no comparison. `isotherm reproduce "
-        'cifar-icsghmc --scale 0.1 --seeds 1 --data-set cifar10 --methods "M-SGD x P4" "SGHMC x P4" "ICSGHMC x P4"` makes it.'
+        "A tenth of the thesis' epochs, one seed; the H200 was shared by up to six runs, so that images per second say nothing "
+        "about a method. A single seed decides no comparison. VR-reSGHMC never swapped: without the noise of its energies no "
+        "difference passes the buffer of 4000, and its 10 networks are of one replica; with plain energies noise passed it 6 "
+        "times. The one chain of cycSGHMC is four times as long. `isotherm reproduce cifar-icsghmc --scale 0.1 --seeds 1 "
+        '--data-set cifar10 --methods "M-SGD x P4" "SGHMC x P4" "reSGHMC x P4, plain energies" "VR-reSGHMC x P4" "ICSGHMC x P4" '
+        '"cycSGHMC x T4"` makes it.'
     ),
     "cifar-icsghmc-full": (
         "All 500 epochs of the thesis, one seed, on one H200 that both runs shared with two others. The two rows of M-SGD are one "
