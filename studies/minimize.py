@@ -10,6 +10,7 @@ import argparse
 import concurrent.futures
 import json
 import multiprocessing
+import os
 import pathlib
 import time
 from typing import Any
@@ -126,6 +127,8 @@ def main() -> None:
     names = ("function", "dimension", "method", "seed", "level")
     done = {(kind, tuple(row[name] for name in names if name in row)) for kind in record for row in record[kind]}
     waiting = [job for job in jobs() if given.only in job[1][0] and job not in done]
+    # SciPy's local searches multiply small matrices, which threads of several processes only hold up.
+    os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(given.workers, context, max_tasks_per_child=50) as pool:
         pending = [pool.submit(measured, *job) for job in waiting]
