@@ -163,16 +163,18 @@ def short_bench_table() -> str:
 
 def images_table() -> str:
     """Images per second on a GPU."""
-    cells: dict[str, dict[str, str]] = {}
-    for row in json.loads((ROOT / "results" / "images" / "record.json").read_text())["rows"]:
-        cells[f"`{row['sampler']}`, chains: {row['num_chains']}"] = {
+    rows = json.loads((ROOT / "results" / "images" / "record.json").read_text())
+    cells = {
+        f"{row['network']}, {row['method']} x {row['num_chains']}": {
             "images/s": f"{row['images_per_second']:,.0f}",
-            "images/s after the stop": f"{row['images_per_second_after_resume']:,.0f}",
             "compiling": f"{row['compile_seconds']:.0f} s",
             "peak memory": f"{row['peak_bytes'] / 1e9:.2f} GB",
-            "accuracy of the last epoch's average": f"{row['test_accuracy_of_last_epoch']:.3f}",
+            "weights of a network": f"{row['num_weights']:,}",
         }
-    return _markdown("sampler", cells)
+        for row in rows
+        if row["kind"] == "speed"
+    }
+    return _markdown("network, sampler x chains", cells)
 
 
 def _markdown(first: str, cells: dict[str, dict[str, Any]]) -> str:
