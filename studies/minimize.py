@@ -29,7 +29,7 @@ OURS, ACCURACY = "minimize", 1e-3
 BUDGET, NOISY_BUDGET = 100_000, 50_000
 NUM_SEEDS, NOISY_SEEDS = 10, 4
 # Dimensions, and those of Powell's function, which wants a multiple of four. The triangulations of shgo do not end in ten.
-DIMENSIONS = {10: 12, 2: 4, 20: 20, 50: 52}
+DIMENSIONS = {10: 12, 2: 4, 50: 52, 20: 20}
 NOISY = ("Rastrigin", "Ackley", "Griewank", "Levy", "Schwefel")
 LEVELS = (0.01, 0.001)
 
@@ -130,7 +130,7 @@ def main() -> None:
     # SciPy's local searches multiply small matrices, which threads of several processes only hold up.
     os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     context = multiprocessing.get_context("spawn")
-    with concurrent.futures.ProcessPoolExecutor(given.workers, context, max_tasks_per_child=50) as pool:
+    with concurrent.futures.ProcessPoolExecutor(given.workers, context) as pool:
         pending = [pool.submit(measured, *job) for job in waiting]
         for future in concurrent.futures.as_completed(pending):
             kind, row, seconds = future.result()
