@@ -1,5 +1,6 @@
 """What every test module shares."""
 
+import gc
 import os
 import shutil
 import tempfile
@@ -18,6 +19,13 @@ def pytest_configure(config):
         config.cache_of_programs = os.environ[_CACHE] = tempfile.mkdtemp(prefix="programs-")
         os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
         os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
+
+
+def pytest_collection_finish():
+    """Looks for cyclic garbage less often. Tracing makes many objects that live long, and modules are collected after they ran."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 def pytest_unconfigure(config):
@@ -51,3 +59,4 @@ def compiles(request):
     yield
     programs.forget()
     jax.clear_caches()
+    gc.collect()

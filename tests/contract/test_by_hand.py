@@ -10,7 +10,7 @@ import pytest
 import isotherm as iso
 from isotherm.samplers import METHODS
 
-STEPS, CHAINS, KEY = 200, 5, 3
+STEPS, CHAINS, KEY = 200, 3, 3
 LADDER: dict[str, Any] = {"num_replicas": 4, "step_size": (0.001, 0.01)}
 CYCLES: dict[str, Any] = {"cycle_length": 50, "sampling_from": 0.5}
 BINS: dict[str, Any] = {"partition": (40.0, 90.0, 40)}
@@ -33,7 +33,7 @@ SCANNED = ("sgld", "psgld", "sghmc", "svgd", "resgld", "vr_resghmc", "cvr_resghm
 # Rules that swap only after the periodic work of the coupling or the estimator.
 CORRECTED = ("resgld", "vr_resgld")
 DATA = np.random.default_rng(0).normal(size=100).astype(np.float32)
-STARTS = np.random.default_rng(1).normal(size=(CHAINS, 2)).astype(np.float32)
+STARTS = np.random.default_rng(1).normal(size=(4, 2)).astype(np.float32)
 
 
 def log_likelihood(x, rows):

@@ -231,12 +231,10 @@ def stationary_moments(target: Target, step_size: float, num_cells: int = 1_500)
     moves = np.diff(ndtr(ends), axis=1)
     # What leaves the box stays where it was; without a box hardly anything does.
     moves[np.arange(num_cells), np.arange(num_cells)] += 1 - moves.sum(axis=1)
-    law = np.full(num_cells, 1 / num_cells)
-    square = moves
-    for _ in range(30):
-        square = square @ square
-        square /= square.sum(axis=1, keepdims=True)
-    law = law @ square
+    # The law that the moves leave as it is. One of these equations follows from the others, and gives way to a total of one.
+    equations, total = moves.T - np.eye(num_cells), np.zeros(num_cells)
+    equations[-1], total[-1] = 1.0, 1.0
+    law = np.linalg.solve(equations, total)
     mean = law @ middles
     return float(mean), float(law @ (middles - mean) ** 2)
 

@@ -6,9 +6,11 @@ whatever N is, no memory, and nothing to checkpoint. N may be a traced number (a
 has a grid with so few places left over that the walk is no loop, which an accelerator could not run ahead of.
 """
 
+import functools
 import math
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
@@ -41,6 +43,10 @@ def permute(key: Array, positions: Array, num_data: Any) -> Array:
         >>> sorted(permute(jnp.array([1, 2], jnp.uint32), jnp.arange(5), 5).tolist())
         [0, 1, 2, 3, 4]
     """
+    return _permute_known(key, positions, num_data) if isinstance(num_data, int) else _permute(key, positions, num_data)
+
+
+def _permute(key: Array, positions: Array, num_data: Any) -> Array:
     rows, columns, num_left_over = _grid(num_data)
     size, rows, columns = (jnp.asarray(number, jnp.uint32) for number in (num_data, rows, columns))
     round_keys = made_once(words(key, jnp.zeros(1, jnp.uint32), _NUM_ROUNDS)[0])
@@ -65,6 +71,10 @@ def permute(key: Array, positions: Array, num_data: Any) -> Array:
         for _ in range(num_left_over):
             images = walk(images)
     return images.astype(jnp.int32)
+
+
+# Traced once for each size of the data and of the batches: a program may draw many batches.
+_permute_known = functools.partial(jax.jit, static_argnames="num_data")(_permute)
 
 
 def _grid(num_data: Any) -> tuple[Any, Any, int | None]:
