@@ -6,6 +6,8 @@ import pytest
 
 from isotherm.runs.estimates import estimate
 
+IS_OPTIMIZED = False
+
 
 def test_r_hat_and_effective_draws_honor_weights():
     """Chains that differ in law and are made equal by their weights agree; and the other way round."""
