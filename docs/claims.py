@@ -31,6 +31,24 @@ from isotherm.experiments.result import shown
 CONFIRMED, PARTLY, UNDECIDED, REFUTED, NOT_RUN = "confirmed", "partly", "undecided", "refuted", "not yet run"
 VERDICTS = (CONFIRMED, PARTLY, UNDECIDED, REFUTED, NOT_RUN)
 _TAIL, _SHARE = float(norm.sf(3.0)), 0.1
+_PREFACE = (
+    "# The thesis' claims, one by one",
+    "",
+    "Written by `python -m docs.tables` from docs/claims.toml and the records in `results/`, each made by "
+    "`isotherm reproduce NAME`.",
+    "",
+    "- A comparison is decided where the interval of the difference leaves out zero. Differences are paired, run by run, but for "
+    "those marked unpaired, whose records hold no values of single runs.",
+    "- An interval reaches to either side as far as Student's law needs for the tails of three standard deviations: 3.2 standard "
+    "errors for 40 runs, 4.1 for 10, 9.2 for 4, 235 for 2. Two runs decide nothing.",
+    "- A number agrees with a claim where its interval lies within the tolerance that stands beside it: half of the distance to "
+    "the value that would speak against the claim (that of the naive or rival method), one per cent for formulas, else a tenth, "
+    "or for numbers read off a figure and for scattered times up to a quarter. It is refuted where the interval lies outside, "
+    "undecided in between.",
+    "- Numbers without an error, such as those of single runs, decide about tolerances and thresholds alone.",
+    "- A claim of which some parts hold and others do not is confirmed partly; one of which parts are refuted and none holds is "
+    "refuted. What has no record, or one under revision, is not yet run.",
+)
 
 
 class Number(NamedTuple):
@@ -176,26 +194,11 @@ def tally_table(claims: list[dict[str, Any]], records: dict[str, dict[str, Any]]
 
 def claims_page(claims: list[dict[str, Any]], records: dict[str, dict[str, Any]]) -> str:
     """docs/claims.md."""
-    text = "# The thesis' claims, one by one\n\nWritten by `python -m docs.tables` from docs/claims.toml and the records in "
-    text += "`results/`, each made by `isotherm reproduce NAME`.\n\n"
-    text += "- A comparison is decided where the interval of the difference leaves out zero. Differences are paired, run by run, "
-    text += "but for those marked unpaired, whose records hold no values of single runs.\n"
-    text += "- An interval reaches to either side as far as Student's law needs for the tails of three standard deviations: 3.2 "
-    text += "standard errors for 40 runs, 4.1 for 10, 9.2 for 4, 235 for 2. Two runs decide nothing.\n"
-    text += "- A number agrees with a claim where its interval lies within the tolerance that stands beside it: half of the "
-    text += "distance to the value that would speak against the claim (that of the naive or rival method), one per cent for "
-    text += "formulas, else a tenth, or for numbers read off a figure and for scattered times up to a quarter. It is refuted "
-    text += "where the interval lies outside, undecided in between.\n"
-    text += "- Numbers without an error, such as those of single runs, decide about tolerances and thresholds alone.\n"
-    text += "- A claim of which some parts hold and others do not is confirmed partly; one of which parts are refuted and none "
-    text += "holds is refuted. What has no record, or one under revision, is not yet run.\n\n"
-    text += tally_table(claims, records).partition("\n\nThe three")[0] + "\n"
+    lines = [*_PREFACE, "", tally_table(claims, records).partition("\n\nThe three")[0]]
     for section in sorted({claim["section"] for claim in claims}):
-        text += f"\n## Section {section}\n\n| claim | where | verdict | evidence |\n|---|---|---|---|\n"
-        for claim in claims:
-            if claim["section"] == section:
-                text += _line(claim, records)
-    return text
+        lines += ["", f"## Section {section}", "", "| claim | where | verdict | evidence |", "|---|---|---|---|"]
+        lines += [_line(claim, records) for claim in claims if claim["section"] == section]
+    return "\n".join([*lines, ""])
 
 
 def _line(claim: dict[str, Any], records: dict[str, dict[str, Any]]) -> str:
@@ -204,4 +207,4 @@ def _line(claim: dict[str, Any], records: dict[str, dict[str, Any]]) -> str:
     evidence = [f.evidence if alone else f"{f.evidence} ({f.verdict})" for f in findings]
     if "why" in claim and verdict in (PARTLY, REFUTED, UNDECIDED):
         evidence.append(claim["why"])
-    return f"| {claim['says']} | {claim['where']} | **{verdict}** | {'<br>'.join(evidence)} |\n"
+    return f"| {claim['says']} | {claim['where']} | **{verdict}** | {'<br>'.join(evidence)} |"

@@ -60,3 +60,16 @@ def test_an_annealed_ladder_is_refused():
     annealed = iso.resgld(0.1, temperatures=(1.0, 2.0), temperature_factor=iso.schedules.Annealed(1.0, 1.1))
     with pytest.raises(ValueError, match="`sampler` must be one of constant temperatures"):
         iso.advise(lambda x: jnp.sum(x**2), annealed, num_steps=100, init=jnp.zeros(1))
+
+
+def test_progress_is_shown_when_asked_and_quiet_otherwise(capfd):
+    settings = {"num_steps": 1_000, "init": jnp.zeros(3), "factors": (1.0,)}
+    sampler = iso.resgld(0.05, temperatures=LADDER)
+    advice = iso.advise(potential(), sampler, **settings)
+    assert capfd.readouterr().err == ""
+    shown_too = iso.advise(potential(), sampler, progress=True, **settings)
+    shown = capfd.readouterr().err
+    assert all(bar in shown for bar in ("pilot", "ladder, 1 of 2", "ladder, 2 of 2", "1000/1000", "gradients/s"))
+    # What was found is in the advice, and not said twice.
+    assert "Proposed ladder" not in shown
+    assert str(advice) == str(shown_too)

@@ -4,6 +4,7 @@ import dataclasses
 import json
 from typing import Any
 
+import arviz_stats
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -112,6 +113,14 @@ def test_arviz_gets_draws_of_equal_weight_or_raw_ones(plain, weighted):
         equal.posterior["x"].mean(("chain", "draw")), weighted.expectation(lambda x: x), atol=0.03
     )
     np.testing.assert_array_equal(plain.to_arviz().posterior["x"], plain.draws.reshape(6, -1, 2))
+
+
+def test_arviz_summarizes_a_run(plain):
+    summarize: Any = arviz_stats.summary  # pyright: ignore[reportPrivateImportUsage]
+    table = summarize(plain.to_arviz(), round_to="none")
+    assert list(table.index) == ["x[0]", "x[1]"]
+    np.testing.assert_allclose(table["mean"], plain.draws.mean(axis=(0, 1, 2)), rtol=1e-4)
+    np.testing.assert_allclose(table["mcse_mean"], plain.estimate(lambda x: x).std_error, rtol=0.3)
 
 
 def test_summary_says_means_and_warns_of_few_effective_draws(plain):

@@ -7,11 +7,11 @@ import numpy as np
 
 from isotherm.experiments.result import Row, differences
 from isotherm.foundation.errors import DivergenceError, refuse, short
+from isotherm.foundation.nearest import nearest_centers
 from isotherm.runs import Run
 from isotherm.runs.estimates import normalized_weights
 from isotherm.runs.modes import mode_masses
 from isotherm.targets import Target
-from isotherm.targets.quadrature import nearest_modes
 
 # Seeds on which settings are chosen are this far from those that are reported.
 TUNING_OFFSET = 1_000_003
@@ -48,7 +48,7 @@ def shape_variations_of(run: Run, target: Target) -> list[float]:
 def shape_variation(draws: np.ndarray, log_weights: np.ndarray, target: Target) -> float:
     """Half the absolute difference between the weights of inner and outer halves and half of the true masses, in the box."""
     weights = normalized_weights(_weighed_in_box(draws, log_weights, target))
-    nearest, distance = nearest_modes(draws, target.modes)
+    nearest, distance = nearest_centers(draws, target.modes)
     halves = 2 * nearest + (distance > target.half_distances[nearest])
     masses = np.bincount(halves.reshape(-1), weights.reshape(-1), minlength=2 * len(target.modes))
     return float(0.5 * np.abs(masses - 0.5 * np.repeat(target.mode_masses, 2)).sum())

@@ -35,7 +35,7 @@ def from_equinox(
     evaluated = eqx.nn.inference_mode(one)
     # By (is_training, has_dropout). Monte Carlo dropout predicts with running statistics and masks: only dropout is awake.
     forms = {
-        (True, True): one,
+        (True, True): _set_dropout(eqx, one, False),
         (True, False): _set_dropout(eqx, one, True),
         (False, True): _set_dropout(eqx, evaluated, False),
         (False, False): evaluated,

@@ -1,6 +1,6 @@
 """Networks of Flax: modules of nnx and of linen."""
 
-import contextlib
+import inspect
 from collections.abc import Callable
 from typing import Any, Unpack
 
@@ -72,7 +72,11 @@ def from_nnx(
     def rebuild(weights_now, state_now):
         return merge(weights_now, state_now, False, None)
 
-    has_dropout = any(isinstance(node, nnx.Dropout) and node.rate > 0 for _, node in nnx.iter_graph(one))
+    has_dropout = any(
+        (isinstance(node, nnx.Dropout) and node.rate > 0)
+        or (isinstance(node, nnx.MultiHeadAttention) and node.dropout_rate > 0)
+        for _, node in nnx.iter_graph(one)
+    )
     network = Network(apply, init if is_made else _values(weights), _values(rest), rebuild, has_dropout)
     return network_potential(network, loss, data, **options)
 
@@ -90,7 +94,7 @@ def from_linen(
     """The potential of a Flax linen module.
 
     A position is the collection `params`; all other collections, such as `batch_stats`, are a model state. With `dropout="on"` the
-    module gets the stream "dropout".
+    module gets the stream "dropout", and layers of dropout are awake whatever they are told.
 
     Args:
         module: a `linen.Module`, called as `module(inputs)`.
@@ -111,22 +115,27 @@ def from_linen(
             return {}
         return {train_argument: is_training != train_argument.endswith(("deterministic", "use_running_average"))}
 
-    def init(key):
-        return module.init({"params": key, "dropout": key}, inputs, **mode(False))
-
-    variables = init(jax.random.key(0)) if weights is None else weights
+    _check_call(module, inputs, mode(False))
     layers: list[Any] = []
 
-    def watch(call, arguments, named, context):
+    def asleep(call, arguments, named, context):
         layers.append(context.module)
-        return call(*arguments, **named)
-
-    def without_dropout(call, arguments, named, context):
         return arguments[0] if isinstance(context.module, linen.Dropout) else call(*arguments, **named)
 
+    def awake(call, arguments, named, context):
+        layer = context.module
+        if not isinstance(layer, linen.Dropout) or layer.deterministic is False:
+            return call(*arguments, **named)
+        rngs = {layer.rng_collection: layer.make_rng(layer.rng_collection)}
+        return layer.clone(deterministic=False).apply({}, arguments[0], rngs=rngs)
+
+    def init(key):
+        with linen.intercept_methods(asleep):
+            return module.init({"params": key, "dropout": key}, inputs, **mode(False))
+
+    variables = init(jax.random.key(0)) if weights is None else weights
     # Layers exist only while the module is called.
-    with linen.intercept_methods(watch):
-        jax.eval_shape(init, jax.random.key(0))
+    jax.eval_shape(init, jax.random.key(0))
     has_dropout = any(isinstance(layer, linen.Dropout) and layer.rate > 0 for layer in layers)
     others = {name: value for name, value in variables.items() if name != "params"}
 
@@ -134,8 +143,8 @@ def from_linen(
         rngs = None if key is None else {"dropout": key}
         variables = {"params": weights_now, **(state_now or {})}
         names = list(others) if is_training else []
-        # A module that trains wants masks of its dropout, whether there is a key or not.
-        with linen.intercept_methods(without_dropout) if key is None else contextlib.nullcontext():
+        # The key decides about dropout, not the mode: a module may train without masks, and predict with them.
+        with linen.intercept_methods(asleep if key is None else awake):
             found = module.apply(variables, inputs, rngs=rngs, mutable=names or False, **mode(is_training))
         outputs, after = found if names else (found, {})
         return outputs, {**state_now, **after} if others else state_now
@@ -150,6 +159,19 @@ def from_linen(
         apply, draw_weights if weights is None else variables["params"], others or (), rebuild, has_dropout
     )
     return network_potential(network, loss, data, **options)
+
+
+def _check_call(module: Any, inputs: Any, named: dict[str, Any]) -> None:
+    """Refuse a linen module that cannot be called with the inputs and its `train_argument` alone."""
+    signature = inspect.signature(module.__call__)
+    try:
+        signature.bind(inputs, **named)
+    except TypeError:
+        rule = (
+            f"the name of an argument of the module, whose other arguments than the inputs have defaults: {signature}"
+        )
+        got = repr(next(iter(named), None))
+        refuse("train_argument", rule, got, 'Pass train_argument="train", say.')
 
 
 def _graph(nnx: Any, module: Any, is_training: bool, has_dropout: bool, dtype: Any) -> Any:

@@ -15,6 +15,7 @@ from isotherm.foundation.errors import check_choice, check_real, refuse
 from isotherm.foundation.parts import Part, Static
 from isotherm.foundation.randomness import words
 from isotherm.potentials.batches import Batch
+from isotherm.potentials.dropout import check_dropout
 from isotherm.potentials.likelihood import LikelihoodPotential
 from isotherm.potentials.losses import Loss, as_loss
 from isotherm.potentials.potential import Potential
@@ -195,7 +196,7 @@ def network_potential(
     dtype = options["compute_dtype"]
     if dtype is not None and not jnp.issubdtype(jnp.dtype(dtype), jnp.floating):
         refuse("compute_dtype", "a floating-point type", repr(dtype), "Give jnp.bfloat16, or None.")
-    return NetworkPotential(
+    potential = NetworkPotential(
         log_likelihood=network.apply,
         log_prior=log_prior if weight_decay == 0 else WeightDecay(weight_decay),
         data=data,
@@ -213,6 +214,9 @@ def network_potential(
         compute_dtype=None if dtype is None else jnp.dtype(dtype).name,
         prepare=options["prepare"],
     )
+    if potential.has_dropout:
+        check_dropout(potential.outputs, potential.init, potential.data[0])
+    return potential
 
 
 def _cast(tree: Any, dtype: str) -> Any:

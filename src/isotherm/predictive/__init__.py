@@ -16,7 +16,7 @@ from isotherm.predictive.classification import (
 from isotherm.predictive.ensembles import Ensemble, joined, trained
 from isotherm.predictive.landscape import Landscape, plot_landscape, project
 from isotherm.predictive.ood import auroc, entropy_cdf, fpr95
-from isotherm.predictive.plots import plot_entropy_cdfs, plot_reliability
+from isotherm.predictive.plots import plot_entropies, plot_entropy_cdfs, plot_intervals, plot_reliability
 from isotherm.predictive.regression import coverage, crps, gaussian_nll, intervals, predictive_mean, rmse
 from isotherm.predictive.scaling import fit_temperature, scaled
 from isotherm.predictive.swag import Swag, fit_swag, refresh_statistics
@@ -47,7 +47,9 @@ __all__ = [
     "mutual_information",
     "nll",
     "outputs_of_draws",
+    "plot_entropies",
     "plot_entropy_cdfs",
+    "plot_intervals",
     "plot_landscape",
     "plot_reliability",
     "predict",

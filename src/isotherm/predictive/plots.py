@@ -1,4 +1,4 @@
-"""Pictures of calibration and of entropies, with Matplotlib."""
+"""Pictures of calibration, of entropies and of intervals, with Matplotlib."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,9 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isotherm.foundation.calls import checked_call
-from isotherm.foundation.errors import check_type, refuse
+from isotherm.foundation.errors import check_integer, check_type, refuse
+from isotherm.predictive.checks import check_values, check_weights
 from isotherm.predictive.classification import Calibration
-from isotherm.predictive.ood import entropy_cdf
+from isotherm.predictive.ood import auroc, entropy_cdf
+from isotherm.predictive.regression import coverage, intervals, predictive_mean
 from isotherm.runs.canvas import canvas
 
 
@@ -17,7 +19,8 @@ from isotherm.runs.canvas import canvas
 def plot_reliability(calibration: Calibration, axis: Any = None) -> Any:
     """Accuracy against confidence, with the share of examples in each bin below. Returns Matplotlib's figure.
 
-    Bars that end below the dashed diagonal are over-confident. The title holds the expected calibration error.
+    Bars that end below the dashed diagonal, that of calibrated predictions, are over-confident. The title holds the expected
+    calibration error.
 
     Args:
         calibration: what `calibration` returned.
@@ -36,7 +39,8 @@ def plot_reliability(calibration: Calibration, axis: Any = None) -> Any:
     left, width = edges[:-1], np.diff(edges)
     style: dict[str, Any] = {"align": "edge", "edgecolor": "white", "linewidth": 0.6}
     axis.bar(left[is_used], calibration.accuracy[is_used], width[is_used], color="C0", **style)
-    axis.plot([0, 1], [0, 1], color="0.3", linestyle="--", linewidth=1)
+    axis.plot([0, 1], [0, 1], color="0.3", linestyle="--", linewidth=1, label="calibrated")
+    axis.legend(loc="upper left", frameon=False)
     axis.set(xlim=(0, 1), ylim=(0, 1), ylabel="accuracy", title=f"ECE {100 * calibration.error:.1f} %")
     axis.tick_params(labelbottom=False)
     below = axis.inset_axes((0.0, -0.24, 1.0, 0.2))
@@ -79,5 +83,105 @@ def plot_entropy_cdfs(
         axis.step(np.concatenate([[start], grid, [end]]), np.concatenate([[0.0], cdf, [1.0]]), where="post", label=name)
     axis.set(xlabel="entropy (nats)", ylabel="share of examples at or below", ylim=(0, 1.02))
     # Outside, because a curve may pass through any corner.
+    axis.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False)
+    return figure
+
+
+@checked_call(prefix="iso.predictive.")
+def plot_entropies(
+    inside: ArrayLike,
+    outside: ArrayLike,
+    inside_weights: ArrayLike | None = None,
+    outside_weights: ArrayLike | None = None,
+    bins: int = 30,
+    axis: Any = None,
+) -> Any:
+    """Histograms of entropies on examples like the training data and on others. Returns Matplotlib's figure.
+
+    The less they overlap, the better the entropy tells them apart. The title holds the area under the ROC curve.
+
+    Args:
+        inside: entropies, or another score, of examples like the training data.
+        outside: the same of outliers, which ought to be higher.
+        inside_weights: non-negative weights of the inside examples; equal if None.
+        outside_weights: the same for the outside examples.
+        bins: cells from the lowest to the highest value.
+        axis: where to draw; a new figure if None.
+
+    Example:
+        >>> figure = plot_entropies([0.1, 0.2, 0.6], [0.5, 0.9])
+        >>> figure.axes[0].get_title()
+        'AUROC 0.833'
+    """
+    check_integer("bins", bins, 1, "Give the number of cells.")
+    area = auroc(inside, outside, inside_weights, outside_weights)
+    low, high = check_values("inside", inside), check_values("outside", outside)
+    edges = np.histogram_bin_edges(np.concatenate([low, high]), bins)
+    figure, (axis,) = canvas(axis, 1, (6.4, 3.6))
+    groups = (
+        (f"inside ({len(low):,})", low, check_weights("inside_weights", inside_weights, len(low))),
+        (f"outside ({len(high):,})", high, check_weights("outside_weights", outside_weights, len(high))),
+    )
+    for number, (name, values, weights) in enumerate(groups):
+        style: dict[str, Any] = {"color": f"C{number}", "alpha": 0.5, "edgecolor": f"C{number}", "label": name}
+        axis.hist(values, edges, weights=weights / weights.sum(), histtype="stepfilled", **style)
+    axis.set(xlabel="entropy (nats)", ylabel="share of examples", title=f"AUROC {area:.3f}")
+    # Outside, because either histogram may fill any corner.
+    axis.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False)
+    return figure
+
+
+@checked_call(prefix="iso.predictive.")
+def plot_intervals(
+    means: ArrayLike,
+    targets: ArrayLike | None = None,
+    at: ArrayLike | None = None,
+    level: float = 0.9,
+    draw_weights: ArrayLike | None = None,
+    noise: ArrayLike | None = None,
+    axis: Any = None,
+) -> Any:
+    """Predicted means of a regression with central intervals, and the targets. Returns Matplotlib's figure.
+
+    With `at`, such as the one input of a regression on a line, a curve inside a band; without it, an interval for each example
+    against its predicted mean, where targets ought to lie about the dashed diagonal. With `noise`, targets outside their
+    intervals are drawn apart, and the title has the share of those inside.
+
+    Args:
+        means: predictions of the draws, shape (draws, examples), as `outputs_of_draws` gives them.
+        targets: what was observed, one for each example; None draws none.
+        at: where the examples stand on the horizontal axis; None is at their predicted means.
+        level: probability inside, above 0 and below 1.
+        draw_weights: importance weights of the draws.
+        noise: standard deviations of the targets, as for `intervals`; without it intervals are those of the mean.
+        axis: where to draw; a new figure if None.
+
+    Example:
+        >>> figure = plot_intervals([[0.0, 1.0], [0.4, 1.4]], [0.2, 3.0], at=[0.0, 1.0], noise=0.5)
+        >>> figure.axes[0].get_title()
+        '50 % of 2 targets inside'
+    """
+    low, high = intervals(means, level, draw_weights, noise)
+    middle = predictive_mean(means, draw_weights)
+    places = middle if at is None else check_values("at", at, len(middle))
+    figure, (axis,) = canvas(axis, 1, (6.4, 3.6))
+    inside = f"{100 * level:g} % interval of " + ("the mean" if noise is None else "a target")
+    if at is None:
+        axis.errorbar(middle, middle, (middle - low, high - middle), fmt="none", ecolor="C0", alpha=0.4, label=inside)
+        axis.axline((middle[0], middle[0]), slope=1, color="0.3", linestyle="--", linewidth=1)
+    else:
+        order = np.argsort(places)
+        axis.fill_between(places[order], low[order], high[order], color="C0", alpha=0.25, linewidth=0, label=inside)
+        axis.plot(places[order], middle[order], color="C0", label="predicted mean")
+    if targets is not None:
+        values = check_values("targets", targets, len(middle))
+        # Of intervals of the mean nothing is promised for targets.
+        is_outside = ((values < low) | (high < values)) & (noise is not None)
+        for name, chosen, color in (("target", ~is_outside, "0.2"), ("target outside", is_outside, "C3")):
+            if chosen.any():
+                axis.plot(places[chosen], values[chosen], ".", color=color, markersize=4, label=name)
+        if noise is not None:
+            axis.set_title(f"{100 * coverage(low, high, values):.3g} % of {len(values):,} targets inside")
+    axis.set(xlabel="predicted mean" if at is None else "input", ylabel="target")
     axis.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False)
     return figure

@@ -1,5 +1,6 @@
 """How much weight is in each mode, with its error."""
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -7,6 +8,7 @@ import jax
 import numpy as np
 
 from isotherm.foundation.errors import check_integer, refuse, short
+from isotherm.foundation.nearest import nearest_centers
 from isotherm.runs.estimates import Estimate, estimate_each, for_each, normalized_weights, pieces
 
 if TYPE_CHECKING:
@@ -58,8 +60,6 @@ def _labels(modes: Any, draws: Any, log_weights: np.ndarray, num_modes: int | No
         rule = f"centers of shape (num_modes, {', '.join(map(str, one))}), or a function from a position to a number"
         refuse("modes", rule, short(modes), "Give one row for every mode.")
 
-    def nearest(positions):
-        squares = ((positions - center) ** 2 for center in centers)
-        return np.argmin([square.reshape(len(positions), -1).sum(axis=1) for square in squares], axis=0)
-
-    return nearest, len(centers)
+    count, size = len(centers), math.prod(one)
+    rows = centers.reshape(count, size)
+    return lambda positions: nearest_centers(positions.reshape(len(positions), size), rows)[0], count

@@ -25,7 +25,10 @@ class RunViews(RunEstimates):
         return summary_of(self)
 
     def to_arviz(self, weighted: bool = False) -> Any:
-        """ArviZ's DataTree: draws of equal weight, or, with `weighted`, raw draws with their log weights beside."""
+        """ArviZ's DataTree: draws of equal weight, or, with `weighted`, raw draws with their log weights beside.
+
+        `arviz_stats.summary(run.to_arviz())` is ArviZ's table.
+        """
         from isotherm.runs.arviz import to_arviz
 
         return to_arviz(self, weighted)

@@ -5,6 +5,9 @@ stretches, at least 128 in all, whose sums of z are merged in pairs until neighb
 stretches count as independent, and m has the variance B / (B - 1) sum_b z_b^2 (1 + 2 r), with r the correlation of neighbors that
 is left. Correlations are taken around the mean of all chains, so that chains which stay apart are seen to be correlated with
 themselves, and end as one stretch each.
+
+The error has 2 / (1 / k - 1 / B) degrees of freedom, B - 1 at most, where k = (sum z_b^2)^2 / sum z_b^4 stretches carry it: a third
+of them if sums are normal, which gives B, and fewer for functions with a heavy tail, whose intervals are wider.
 """
 
 from typing import NamedTuple
@@ -19,9 +22,9 @@ _MOST_CORRELATION = 0.15
 # With fewer chains than this, chain by chain, an interval holds only if every chain has seen the distribution several times.
 _MANY_CHAINS = 8
 _DRAWS_PER_CHAIN = 5.0
-# Of stretches that are normal a third carries the error, (sum z^2)^2 / sum z^4. Of 128, an excursion that happened once leaves
-# fewer than this. Draws of unequal weight have fewer even where all is well.
-_FEWEST_STRETCHES, _FEWEST_WEIGHTED = 20.0, 8.0
+# Of 128 stretches and more an excursion that happened once, and does not end within a stretch, leaves fewer than this to carry the
+# error. Heavy tails alone seldom do.
+_FEWEST_CARRYING, _FEWEST_DEGREES = 8.0, 3.0
 # Above this shape the tail of the weights has no variance.
 HEAVIEST_TAIL = 0.5
 # The least that the largest weight must be over the mean for a tail to be looked for.
@@ -71,15 +74,19 @@ def errors_of(stretches: Stretches, log_weights: np.ndarray) -> Errors:
     mean = first.sum(axis=(0, 1)) / total
     spread = np.maximum(second.sum(axis=(0, 1)) / total - mean**2, 0.0)
     sums = (first - mean * mass[..., None]) / total
-    variance, degrees, is_alone = _variance(sums)
+    variance, merged, carrying = _variance(sums)
+    degrees = np.minimum(merged - 1.0, 2.0 / np.maximum(1.0 / carrying - 1.0 / merged, 1e-12))
     with np.errstate(divide="ignore", invalid="ignore"):
         effective = np.where(variance > 0, spread / variance, np.inf)
     num_chains = len(mass)
     of_chain = np.sum(sums, axis=1, keepdims=True) * (mass / np.sum(mass, axis=1, keepdims=True))[..., None]
     draws_within = spread / np.maximum(_variance(sums - of_chain)[0], 1e-300)
+    is_alone = merged == num_chains
     is_slow = is_alone & (effective < _DRAWS_PER_CHAIN * num_chains) & (num_chains < _MANY_CHAINS)
-    is_slow |= (degrees < 3) & (variance > 0)
-    is_rare = _num_carrying(sums) < (_FEWEST_STRETCHES if np.ptp(_finite(log_weights)) == 0 else _FEWEST_WEIGHTED)
+    is_slow |= (merged - 1 < _FEWEST_DEGREES) & (variance > 0)
+    is_rare = (degrees < _FEWEST_DEGREES) & (variance > 0) & ~is_slow
+    if mass.size >= MOST_STRETCHES:
+        is_rare |= _num_carrying(sums) < _FEWEST_CARRYING
     tail = tail_that_matters(log_weights)
     is_unknown = is_slow | is_rare | (tail > HEAVIEST_TAIL)
     known = np.where(is_unknown, np.nan, np.sqrt(variance))
@@ -100,19 +107,17 @@ def errors_of(stretches: Stretches, log_weights: np.ndarray) -> Errors:
 
 
 def _num_carrying(sums: np.ndarray) -> np.ndarray:
-    """How many stretches carry the error, shape (K,); infinite where there are too few to tell, or no error."""
+    """How many stretches carry the error, shape (K,); all where there is none."""
     square, fourth = np.sum(sums**2, axis=(0, 1)), np.sum(sums**4, axis=(0, 1))
-    if sums.shape[0] * sums.shape[1] < MOST_STRETCHES:
-        return np.full(sums.shape[2], np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(fourth > 0, square**2 / fourth, np.inf)
+        return np.where(fourth > 0, square**2 / fourth, sums.shape[0] * sums.shape[1])
 
 
 def _variance(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The variance of the mean, its degrees of freedom, and whether every chain ended as one stretch; each of shape (K,)."""
+    """The variance of the mean, the number of stretches once they are merged, and how many carry it; each of shape (K,)."""
     number = sums.shape[2]
-    variance, degrees = np.zeros(number), np.zeros(number)
-    is_alone, is_open = np.zeros(number, bool), np.ones(number, bool)
+    variance, merged, carrying = np.zeros(number), np.zeros(number), np.zeros(number)
+    is_open = np.ones(number, bool)
     while True:
         num_chains, length = sums.shape[:2]
         count = num_chains * length
@@ -125,11 +130,10 @@ def _variance(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         is_done = is_open & ((correlation < _MOST_CORRELATION) | is_last)
         left = 0.0 if is_last else 2.0 * np.maximum(correlation, 0.0) * (length - 1) / length
         variance[is_done] = (square * (1.0 + left))[is_done] * count / max(count - 1, 1)
-        degrees[is_done] = count - 1
-        is_alone[is_done] = is_last
+        merged[is_done], carrying[is_done] = count, _num_carrying(sums)[is_done]
         is_open &= ~is_done
         if is_last:
-            return variance, degrees, is_alone
+            return variance, merged, carrying
         sums = sums.reshape(num_chains, length // 2, 2, number).sum(axis=2)
 
 
@@ -181,8 +185,8 @@ def why_unknown(errors: Errors) -> tuple[str, ...]:
         )
     if np.any(errors.is_rare):
         notes.append(
-            "The error is unknown: a few stretches of the run carry all of it, such as the one visit to a mode. Run longer, until "
-            "what is rare has happened many times."
+            "The error is unknown: a few stretches of the run carry it, such as the one visit to a mode or to the far tail of what "
+            "is averaged. Run longer, until what is rare has happened many times."
         )
     if np.any(errors.drift):
         worst = float(np.max(np.abs(errors.drift)))

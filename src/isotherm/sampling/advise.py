@@ -62,6 +62,7 @@ def advise(
     init: Any = None,
     burn_in: int | None = None,
     search: bool = True,
+    progress: bool | None = None,
 ) -> Advice:
     """Run the replicas of a corrected exchange sampler without swaps, and say what swaps would do.
 
@@ -74,6 +75,7 @@ def advise(
         init: as in `sample`.
         burn_in: iterations left out; by default a fifth.
         search: whether to look for a better ladder too, with 8 chains at each of 11 temperatures, as `ladder="auto"` does.
+        progress: as in `sample`; the pilot has a bar, and both halves of the search.
 
     Example:
         >>> import isotherm as iso, jax.numpy as jnp
@@ -96,9 +98,9 @@ def advise(
         check_real("factors", factor if factor != np.inf else 1.0, "Give positive numbers or infinity.", above=0.0)
     rule = dataclasses.replace(coupling.rule, correction_factor=1.0)
     watched = _Watched(coupling.ladder, _Never(), rule)
-    pilot = dataclasses.replace(sampler, coupling=watched, window=None)
+    pilot = dataclasses.replace(sampler, coupling=watched, window=None, name="pilot")
     start = num_steps // 5 if burn_in is None else burn_in
-    run = sample(potential, pilot, num_steps=num_steps, burn_in=start, seed=seed, init=init, progress=False)
+    run = sample(potential, pilot, num_steps=num_steps, burn_in=start, seed=seed, init=init, progress=progress)
     energies = np.asarray(run.energies).T
     variances = np.asarray(run.stats["variance_of_difference"])
     temperatures = np.asarray(coupling.ladder.temperatures)
@@ -115,7 +117,7 @@ def advise(
         for rejection, rate, window in zip(rejections, rates, windows, strict=True)
     ]
     first = first_position(choose_init(init, potential), seed)
-    found = find_ladder(potential, sampler, first, num_steps, seed) if search else None
+    found = find_ladder(potential, sampler, first, num_steps, seed, progress) if search else None
     return Advice(tuple(factors), rates, variances, tuple(windows), tuple(trips), found)
 
 

@@ -74,7 +74,7 @@ class FoundLadder(NamedTuple):
 
 
 def find_ladder(
-    potential: Potential, sampler: Sampler, position: Any, num_steps: int, seed: Any, progress: bool | None = False
+    potential: Potential, sampler: Sampler, position: Any, num_steps: int, seed: Any, progress: bool | None
 ) -> FoundLadder:
     """A ladder for the target of an exchange sampler, found by plain chains from `position` at many temperatures.
 
@@ -87,11 +87,6 @@ def find_ladder(
     target, step_size = coupling.ladder.temperatures[0], coupling.ladder.step_sizes[0]
     plain = dataclasses.replace(sampler, coupling=Watching(), window=None, step_size=step_size)
     samplers = {float(f * target): dataclasses.replace(plain, temperature=float(f * target)) for f in _FACTORS}
-    say(
-        f"Looking for a ladder: {_NUM_CHAINS} chains at each of {len(samplers)} temperatures, {num_steps:,} iterations, twice. "
-        "`ladder=iso.exchange.PilotLadder(step_sizes, temperatures, num_steps)` changes how many.",
-        progress,
-    )
     settings = (num_steps, seed, progress)
     first = _chains("ladder, 1 of 2", potential, samplers, lambda key: position, *settings)
     alive = _survivors(first, sampler, step_size)
@@ -110,9 +105,7 @@ def find_ladder(
     temperatures, barrier = place_rungs(np.array(kept), barriers, np.sqrt(variance))
     ladder = Ladder((step_size,) * len(temperatures), tuple(float(value) for value in temperatures))
     plain_name = _plain_name(sampler) if r_hats[alive[0]] < _AGREEING else None
-    found = FoundLadder(ladder, barrier, r_hats, is_mixing, advised_step(runs[kept[0]].bias), plain_name)
-    say(str(found), progress)
-    return found
+    return FoundLadder(ladder, barrier, r_hats, is_mixing, advised_step(runs[kept[0]].bias), plain_name)
 
 
 def with_ladder(
@@ -122,7 +115,14 @@ def with_ladder(
     coupling = sampler.coupling
     if not isinstance(coupling, Exchange) or not isinstance(coupling.ladder, PilotLadder):
         return sampler
-    found = find_ladder(potential, sampler, position(), coupling.ladder.num_steps, seed, progress)
+    num_steps = coupling.ladder.num_steps
+    say(
+        f"Looking for a ladder: {_NUM_CHAINS} chains at each of {len(_FACTORS)} temperatures, {num_steps:,} iterations, twice. "
+        "`ladder=iso.exchange.PilotLadder(step_sizes, temperatures, num_steps)` changes how many.",
+        progress,
+    )
+    found = find_ladder(potential, sampler, position(), num_steps, seed, progress)
+    say(str(found), progress)
     return dataclasses.replace(sampler, coupling=dataclasses.replace(coupling, ladder=found.ladder))
 
 

@@ -7,6 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from isotherm.foundation.nearest import nearest_centers
+
 
 class Grid(NamedTuple):
     """Midpoints of a grid, shape (size, dimension), and the probabilities of their cells."""
@@ -21,18 +23,7 @@ class Grid(NamedTuple):
 
     def mode_masses(self, centers: np.ndarray) -> np.ndarray:
         """The probability of the points nearest to each center."""
-        return np.bincount(nearest_modes(self.points, centers)[0], self.probabilities, minlength=len(centers))
-
-
-def nearest_modes(points: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The number of the center that is nearest to each point, (..., d), and its distance."""
-    nearest = np.full(points.shape[:-1], -1)
-    closest = np.full(points.shape[:-1], np.inf)
-    for number, center in enumerate(centers):
-        square = np.sum((points - center) ** 2, axis=-1)
-        nearest = np.where(square < closest, number, nearest)
-        closest = np.minimum(square, closest)
-    return nearest, np.sqrt(closest)
+        return np.bincount(nearest_centers(self.points, centers)[0], self.probabilities, minlength=len(centers))
 
 
 def integrate(

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from isotherm.foundation.nearest import nearest_centers
 from isotherm.potentials.potential import Potential
-from isotherm.targets.quadrature import Grid, integrate, nearest_modes
+from isotherm.targets.quadrature import Grid, integrate
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -49,7 +50,7 @@ class Target:
     def half_distances(self) -> np.ndarray:
         """The distance from every center within which half of its mode's mass lies."""
         points, mass = self.truth
-        nearest, distance = nearest_modes(points, self.modes)
+        nearest, distance = nearest_centers(points, self.modes)
         found = []
         for number in range(len(self.modes)):
             own = np.flatnonzero(nearest == number)
