@@ -19,8 +19,9 @@ _MOST_SWAPS_IN_WINDOW = 0.5
 # Steps of hot rungs may forget this share of a well, and replicas may differ by this R-hat.
 _LONGEST_HOT_STEP, _MOST_STIFF, _LARGEST_R_HAT = 0.6, 0.03, 1.2
 _MOST_LOOKS, _ROUND_TRIPS = 2_000, 20
-# Weights may move by this share of their spread while draws are taken, or so many errors of that.
-_MOST_MOVED, _SURE = 0.5, 5.0
+# Logarithms of weights may move by this share of their spread while draws are taken, or so many errors of that. A factor of two on
+# the eighth of the draws that comes first matters to no average.
+_MOST_MOVED, _SURE, _FACTOR_OF_TWO = 0.5, 5.0, 0.7
 # Of the draws, in the open first bin.
 _MOST_BELOW = 0.9
 
@@ -160,7 +161,7 @@ def _notes_on_settling(run: RunEstimates) -> list[str]:
         return []
     moved = weights[:, number // 2 :].mean(axis=1) - weights[:, : number // 8].mean(axis=1)
     spread, error = float(weights[:, number // 2 :].std()), float(moved.std(ddof=1)) / np.sqrt(len(moved))
-    if abs(moved.mean()) < max(_MOST_MOVED * spread, _SURE * error):
+    if abs(moved.mean()) < max(_MOST_MOVED * spread, _SURE * error, _FACTOR_OF_TWO):
         return []
     return [
         "Weights at the start of the draws are of another theta than later ones: it had not settled. Leave out more of the start "
