@@ -12,7 +12,7 @@ _OURS = "minimize"
 _METHODS = (_OURS, "dual_annealing", "basinhopping", "differential_evolution", "shgo")
 # A tie is a number of evaluations within this factor.
 _TIE = 1.2
-_SIZES = {2: (2, 4), 10: (10, 12), 20: (20,), 50: (50, 52)}
+_SIZES = {2: (2, 4), 10: (10, 12), 50: (50, 52)}
 
 
 def _record(kind: str) -> list[dict[str, Any]]:
@@ -88,7 +88,6 @@ def noisy_table() -> str:
 MINIMIZE = {
     "minimize": functools.partial(comparison_table, 10, "accurate"),
     "minimize-2": functools.partial(comparison_table, 2, "accurate"),
-    "minimize-20": functools.partial(comparison_table, 20, "accurate"),
     "minimize-50": functools.partial(comparison_table, 50, "accurate"),
     "minimize-thesis": functools.partial(comparison_table, 10, "thesis"),
     "minimize-noisy": noisy_table,

@@ -29,7 +29,7 @@ OURS, ACCURACY = "minimize", 1e-3
 BUDGET, NOISY_BUDGET = 100_000, 50_000
 NUM_SEEDS, NOISY_SEEDS = 10, 4
 # Dimensions, and those of Powell's function, which wants a multiple of four. The triangulations of shgo do not end in ten.
-DIMENSIONS = {10: 12, 2: 4, 50: 52, 20: 20}
+DIMENSIONS = {10: 12, 2: 4, 50: 52}
 NOISY = ("Rastrigin", "Ackley", "Griewank", "Levy", "Schwefel")
 LEVELS = (0.01, 0.001)
 
