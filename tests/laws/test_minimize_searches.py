@@ -15,7 +15,7 @@ from isotherm.minimization.objective import Objective
 from isotherm.minimization.result import agreement, verdict
 from isotherm.minimization.scan import lowest_of_cubics
 from isotherm.minimization.space import space_of
-from isotherm.targets.functions import rastrigin
+from isotherm.targets.functions import rastrigin, zakharov
 
 IS_OPTIMIZED = False
 CENTER = np.array([1.3, -2.1, 0.4, 2.7, -0.9])
@@ -47,6 +47,13 @@ def test_a_rotated_function():
     found = iso.minimize(lambda x: rastrigin(rotation @ (x - CENTER[:4])), bounds=[(-5.12, 5.12)] * 4, target=1e-3)
     assert found.success
     np.testing.assert_allclose(found.x, CENTER[:4], atol=1e-2)
+
+
+def test_a_descent_does_not_end_early_where_values_span_many_orders():
+    """Zakharov's function of fifty coordinates: 1e15 at the start, and a single descent to its minimum."""
+    center = np.random.default_rng(2).uniform(-4.0, 6.0, 50)
+    found = iso.minimize(lambda x: zakharov(x - center), bounds=[(-5.0, 10.0)] * 50, target=1e-3, max_evaluations=120)
+    assert found.success, found.message
 
 
 def test_a_function_for_numpy_counts_every_call():

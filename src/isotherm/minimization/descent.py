@@ -1,5 +1,6 @@
 """Local descents of a global search: SciPy's L-BFGS-B, given up where it leads to a worse well."""
 
+import collections
 import dataclasses
 from typing import Any
 
@@ -7,8 +8,8 @@ import numpy as np
 
 from isotherm.minimization.objective import Objective
 
-# A descent ends when an iteration lowers the value by less than this share of it, or of what the search has seen.
-_RELATIVE, _OF_RANGE = 1e-9, 1e-14
+# A descent ends when an iteration lowers the value by less than this share of it, or of what the last ten iterations did.
+_RELATIVE, _OF_GAIN, _LATE = 1e-9, 1e-14, 10
 # And when it comes back: this close, in units of the jump.
 _BACK = 0.1
 _MOST_ITERATIONS = 500
@@ -80,7 +81,7 @@ class _Trace:
         self.objective, self.hope, self.radius = objective, hope, radius
         self.first = (start, value, gradient)
         self.before, self.lowest = (start, value, gradient), (start, value, gradient)
-        self.last_value, self.num_small = value, 0
+        self.values, self.num_small = collections.deque([value], _LATE + 1), 0
         self.jump = np.inf if hope is None else float(np.max(np.abs(start - hope.origin.z)))
 
     def scaled(self, z: np.ndarray) -> tuple[float, np.ndarray]:
@@ -95,9 +96,9 @@ class _Trace:
     def iterate(self, intermediate_result: Any) -> None:
         """Stops the descent once it is done, or will not lead below where it came from."""
         z, value, _ = self.lowest
-        decrease, self.last_value = self.last_value - value, value
-        span = self.objective.ceiling - self.objective.best
-        is_small = decrease <= _RELATIVE * abs(value) + _OF_RANGE * span
+        decrease = self.values[-1] - value
+        self.values.append(value)
+        is_small = decrease <= _RELATIVE * abs(value) + _OF_GAIN * (self.values[0] - value)
         self.num_small = self.num_small + 1 if is_small else 0
         if self.num_small >= 2:
             raise StopIteration
