@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import isotherm as iso
+from tests.contract import test_wrong_questions, test_wrong_samplers
 from tests.contract.calls import NUMPY, UNKNOWN, Iso, assert_refused, energy, fit, like, network, start
 
 CASES = {
@@ -130,6 +131,10 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_a_wrong_call_says_what_is_right(name):
     assert_refused(*CASES[name])
+
+
+def test_the_table_is_long():
+    assert len(CASES) + len(test_wrong_questions.CASES) + len(test_wrong_samplers.CASES) >= 60
 
 
 def test_a_frame_is_no_start():

@@ -119,8 +119,11 @@ def from_linen(
     layers: list[Any] = []
 
     def asleep(call, arguments, named, context):
-        layers.append(context.module)
         return arguments[0] if isinstance(context.module, linen.Dropout) else call(*arguments, **named)
+
+    def watch(call, arguments, named, context):
+        layers.append(context.module)
+        return call(*arguments, **named)
 
     def awake(call, arguments, named, context):
         layer = context.module
@@ -135,7 +138,8 @@ def from_linen(
 
     variables = init(jax.random.key(0)) if weights is None else weights
     # Layers exist only while the module is called.
-    jax.eval_shape(init, jax.random.key(0))
+    with linen.intercept_methods(watch):
+        jax.eval_shape(init, jax.random.key(0))
     has_dropout = any(isinstance(layer, linen.Dropout) and layer.rate > 0 for layer in layers)
     others = {name: value for name, value in variables.items() if name != "params"}
 
