@@ -164,9 +164,11 @@ def short_bench_table() -> str:
 def images_table() -> str:
     """Images per second on a GPU."""
     rows = json.loads((ROOT / "results" / "images" / "record.json").read_text())
+    plain = next(row["images_per_second"] for row in rows if row["method"] == "M-SGD" and row["network"] == "resnet20")
     cells = {
         f"{row['network']}, {row['method']} x {row['num_chains']}": {
             "images/s": f"{row['images_per_second']:,.0f}",
+            "seconds of an image": f"{plain / row['images_per_second']:.2f}",
             "compiling": f"{row['compile_seconds']:.0f} s",
             "peak memory": f"{row['peak_bytes'] / 1e9:.2f} GB",
             "weights of a network": f"{row['num_weights']:,}",
