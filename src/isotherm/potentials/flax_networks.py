@@ -10,6 +10,7 @@ from jax import Array
 
 from isotherm.foundation.errors import refuse
 from isotherm.foundation.optional import require
+from isotherm.potentials.linen_dropout import asleep, awake, drops
 from isotherm.potentials.losses import Loss
 from isotherm.potentials.networks import Network, NetworkOptions, NetworkPotential, network_adapter, network_potential
 
@@ -118,29 +119,19 @@ def from_linen(
     _check_call(module, inputs, mode(False))
     layers: list[Any] = []
 
-    def asleep(call, arguments, named, context):
-        return arguments[0] if isinstance(context.module, linen.Dropout) else call(*arguments, **named)
-
     def watch(call, arguments, named, context):
         layers.append(context.module)
         return call(*arguments, **named)
 
-    def awake(call, arguments, named, context):
-        layer = context.module
-        if not isinstance(layer, linen.Dropout) or layer.deterministic is False:
-            return call(*arguments, **named)
-        rngs = {layer.rng_collection: layer.make_rng(layer.rng_collection)}
-        return layer.clone(deterministic=False).apply({}, arguments[0], rngs=rngs)
-
     def init(key):
-        with linen.intercept_methods(asleep):
+        with linen.intercept_methods(asleep(linen)):
             return module.init({"params": key, "dropout": key}, inputs, **mode(False))
 
     variables = init(jax.random.key(0)) if weights is None else weights
     # Layers exist only while the module is called.
     with linen.intercept_methods(watch):
         jax.eval_shape(init, jax.random.key(0))
-    has_dropout = any(isinstance(layer, linen.Dropout) and layer.rate > 0 for layer in layers)
+    has_dropout = any(drops(linen, layer) for layer in layers)
     others = {name: value for name, value in variables.items() if name != "params"}
 
     def apply(weights_now, state_now, inputs, is_training, key):
@@ -148,7 +139,7 @@ def from_linen(
         variables = {"params": weights_now, **(state_now or {})}
         names = list(others) if is_training else []
         # The key decides about dropout, not the mode: a module may train without masks, and predict with them.
-        with linen.intercept_methods(asleep if key is None else awake):
+        with linen.intercept_methods(asleep(linen) if key is None else awake(linen)):
             found = module.apply(variables, inputs, rngs=rngs, mutable=names or False, **mode(is_training))
         outputs, after = found if names else (found, {})
         return outputs, {**state_now, **after} if others else state_now
