@@ -7,19 +7,18 @@ import numpy as np
 
 from isotherm.engine.blocks import Times
 from isotherm.engine.program import Program, identity
+from isotherm.sampling.choose import settings_of
 from isotherm.sampling.layout import Layout
 from isotherm.sampling.prepare import PreparedRun, prepare
-from isotherm.sampling.sample import ladders_of
 from isotherm.sampling.sampler import as_potential
-from isotherm.sampling.settings import Settings
 from isotherm.sampling.start import start_positions
 
 
 def prepared(potential: Any, sampler: Any, init: Any, **settings: Any) -> PreparedRun:
     """A run that is ready to go."""
-    given = Settings(**{"num_chains": sampler.choose_num_chains(settings.pop("num_chains", None)), **settings})
-    layout = Layout(None, None, ladders_of(sampler, given))
-    position = start_positions(init, given.seed_key(), layout.run_numbers, given.num_chains)
+    given = settings_of(sampler, init, num_chains=settings.pop("num_chains", None), num_ladders=1, **settings)
+    layout = Layout(None, None, given.num_ladders)
+    position = start_positions(init, given.seed_words(), layout.run_numbers, given.num_chains)
     return prepare(as_potential(potential), (sampler,), given, layout, position, identity)
 
 

@@ -12,6 +12,8 @@ import pytest
 import isotherm as iso
 from docs.tables import ROOT, TABLES, pages, rendered
 
+# Its programs are as long as a reader's, most of their time is spent in loops.
+IS_OPTIMIZED = True
 DOCS = sorted(path for path in (ROOT / "docs").glob("*.md") if "```python" in path.read_text())
 
 

@@ -7,6 +7,8 @@ import pytest
 import isotherm as iso
 from isotherm.exchange import expected_swap_rate
 
+IS_OPTIMIZED = False
+
 NOISE = 2.0
 LADDER = (1.0, 2.0, 4.0)
 

@@ -10,6 +10,8 @@ from scipy.optimize import Bounds
 
 import isotherm as iso
 
+IS_OPTIMIZED = False
+
 # Calls that type checkers would refuse.
 minimize: Any = iso.minimize
 LOWEST, VALUE = -1.3064400076, -0.7945823375615

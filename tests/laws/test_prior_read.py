@@ -9,6 +9,8 @@ import isotherm as iso
 from isotherm.contour import Partition
 from isotherm.engine import iteration
 
+IS_OPTIMIZED = False
+
 PARTITION = Partition(0.5, 0.5, 12)
 THETA = tuple(np.exp(-0.35 * np.arange(12)))
 GRID = np.linspace(-6, 6, 4001)

@@ -12,6 +12,8 @@ from scipy import stats
 from isotherm.foundation.randomness import Purpose, chain_keys, normals, run_keys, student_t, threefry, uniforms, words
 from isotherm.potentials.batches import batch_indices, permute
 
+IS_OPTIMIZED = False
+
 KEY = jnp.array([17, 4], jnp.uint32)
 
 

@@ -18,6 +18,8 @@ from isotherm.targets.unimodal import GaussianEnergy
 from tests.statistics import FAIL, PASS, assert_law, z_score
 from tests.targets import langevin_variance
 
+IS_OPTIMIZED = False
+
 ENERGY = GaussianEnergy((2.0, 0.5), (1.0, -3.0))
 
 

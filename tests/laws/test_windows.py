@@ -11,6 +11,8 @@ import pytest
 import isotherm as iso
 from isotherm.foundation.schedules import Annealed, CollectionWindow, CyclicalCosine, CyclicalTemperature
 
+IS_OPTIMIZED = False
+
 
 @pytest.mark.parametrize(
     ("cycle_length", "sampling_from", "burn_in", "thinning"),

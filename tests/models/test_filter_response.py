@@ -8,7 +8,8 @@ from flax import nnx
 
 from isotherm.models import FilterResponseNorm, frn_resnet, num_parameters, resnet
 
-IMAGES = jax.random.normal(jax.random.key(0), (3, 5, 7, 4)) * jnp.array([0.1, 1.0, 10.0, 1e3]) + 2.0
+_NOISE = np.random.default_rng(0).normal(size=(3, 5, 7, 4))
+IMAGES = jnp.asarray(_NOISE * np.array([0.1, 1.0, 10.0, 1e3]) + 2.0, jnp.float32)
 
 
 def test_channels_of_every_image_have_a_mean_square_of_one():

@@ -13,7 +13,7 @@ from typing import Any
 import isotherm as iso
 from isotherm.targets import modes25
 
-NUM_STEPS, CHAINS, THINNING = 1_500_000, 16, 100
+NUM_STEPS, CHAINS, THINNING = 500_000, 16, 100
 
 
 def go(folder: pathlib.Path):

@@ -18,7 +18,7 @@ import isotherm as iso
 
 ROOT = pathlib.Path(__file__).parents[2]
 NUM_MOMENTS = 10
-SETTINGS: dict[str, Any] = {"num_steps": 400_000, "num_chains": 4, "thinning": 100, "seed": 5}
+SETTINGS: dict[str, Any] = {"num_steps": 40_000, "num_chains": 4, "thinning": 10, "seed": 5}
 
 
 @pytest.fixture(autouse=True)
@@ -48,19 +48,19 @@ def interrupting(moment: int, number: signal.Signals = signal.SIGINT):
 
 def go(folder, **options):
     starts = iso.per_chain(np.zeros((4, 2), np.float32))
-    return iso.sample(energy, iso.sghmc(1e-3), init=starts, out=folder, block_length=5_000, **SETTINGS, **options)
+    return iso.sample(energy, iso.sghmc(1e-3), init=starts, out=folder, block_length=500, **SETTINGS, **options)
 
 
 def test_interrupted_at_ten_random_moments(tmp_path, capfd):
     whole, moments = go(tmp_path / "whole"), random.Random(2)
     for number in range(NUM_MOMENTS):
         folder = tmp_path / f"interrupted-{number}"
-        part = go(folder, callback=interrupting(moments.randrange(390_000)))
+        part = go(folder, callback=interrupting(moments.randrange(39_000)))
         said = capfd.readouterr().err
         assert "Stopping after this block" in said
-        assert f"Interrupted after {part.num_steps:,} of 400,000 iterations" in said
+        assert f"Interrupted after {part.num_steps:,} of 40,000 iterations" in said
         assert f'iso.resume("{folder}", potential, sampler)' in said
-        assert 0 < part.num_steps < 400_000
+        assert 0 < part.num_steps < 40_000
         np.testing.assert_array_equal(part.draws[:], whole.draws[:, : part.num_draws])
         np.testing.assert_array_equal(iso.load(folder).energies[:], part.energies[:])
         assert any("Stopped after" in note for note in part.summary().notes)
@@ -74,11 +74,11 @@ def test_without_a_folder_the_draws_so_far_come_back(capfd):
         energy,
         iso.sgld(1e-3),
         init=jnp.zeros(2),
-        callback=interrupting(100_000),
-        block_length=5_000,
+        callback=interrupting(10_000),
+        block_length=500,
         **SETTINGS,
     )
-    assert run.num_draws == -(-run.num_steps // 100) < 4_000
+    assert run.num_draws == -(-run.num_steps // 10) < 4_000
     assert "The draws so far are in the run that is returned" in capfd.readouterr().err
     # The handlers are those that were there before.
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -91,16 +91,16 @@ def test_a_second_signal_stops_at_once():
         os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        iso.sample(energy, iso.sgld(1e-3), init=jnp.zeros(2), callback=twice, block_length=5_000, **SETTINGS)
+        iso.sample(energy, iso.sgld(1e-3), init=jnp.zeros(2), callback=twice, block_length=500, **SETTINGS)
 
 
 def test_before_the_first_draw_there_is_no_run_to_hand_over(tmp_path):
     with pytest.raises(KeyboardInterrupt):
-        go(tmp_path / "run", burn_in=300_000, callback=interrupting(1_000))
+        go(tmp_path / "run", burn_in=30_000, callback=interrupting(100))
     with pytest.raises(ValueError, match="still in its burn-in"):
         iso.load(tmp_path / "run")
     rest = iso.resume(tmp_path / "run", energy, iso.sghmc(1e-3))
-    np.testing.assert_array_equal(rest.draws[:], go(tmp_path / "whole", burn_in=300_000).draws[:])
+    np.testing.assert_array_equal(rest.draws[:], go(tmp_path / "whole", burn_in=30_000).draws[:])
 
 
 def test_handlers_of_the_user_stay():
@@ -111,21 +111,21 @@ def test_handlers_of_the_user_stay():
             energy,
             iso.sgld(1e-3),
             init=jnp.zeros(2),
-            callback=interrupting(1_000, signal.SIGTERM),
-            block_length=5_000,
+            callback=interrupting(100, signal.SIGTERM),
+            block_length=500,
             **SETTINGS,
         )
     finally:
         signal.signal(signal.SIGTERM, before)
     assert seen
-    assert run.num_steps == 400_000
+    assert run.num_steps == 40_000
 
 
 def test_sigterm_keeps_the_run_and_ends_the_process(tmp_path):
     program = """
         from tests.reproducibility.test_interrupts import go, interrupting
         import signal, sys
-        go(sys.argv[1], callback=interrupting(50_000, signal.SIGTERM))
+        go(sys.argv[1], callback=interrupting(5_000, signal.SIGTERM))
         print("not reached")
     """
     command = [sys.executable, "-c", textwrap.dedent(program), str(tmp_path / "run")]
@@ -134,7 +134,7 @@ def test_sigterm_keeps_the_run_and_ends_the_process(tmp_path):
     assert "not reached" not in done.stdout
     assert "Go on with" in done.stderr
     part = iso.load(tmp_path / "run")
-    assert 50_000 <= part.num_steps < 400_000
+    assert 5_000 <= part.num_steps < 40_000
 
 
 def test_a_run_that_was_killed_is_read_up_to_its_last_checkpoint(tmp_path):
@@ -146,8 +146,8 @@ def test_a_run_that_was_killed_is_read_up_to_its_last_checkpoint(tmp_path):
 
 
 def test_a_script_can_be_run_twice(tmp_path):
-    part = go(tmp_path / "run", resume=True, callback=interrupting(100_000))
-    assert part.num_steps < 400_000
+    part = go(tmp_path / "run", resume=True, callback=interrupting(10_000))
+    assert part.num_steps < 40_000
     with pytest.raises(ValueError, match=r"`out` must be a folder without a run; got .* Pass resume=True"):
         go(tmp_path / "run")
     again = go(tmp_path / "run", resume=True)
@@ -158,8 +158,8 @@ def test_a_script_can_be_run_twice(tmp_path):
 
 def test_a_run_with_other_settings_is_not_gone_on_with(tmp_path):
     go(tmp_path / "run")
-    others: dict[str, Any] = SETTINGS | {"thinning": 50}
-    with pytest.raises(ValueError, match=r"`thinning` must be 100, as in the run in .*; got 50"):
+    others: dict[str, Any] = SETTINGS | {"thinning": 5}
+    with pytest.raises(ValueError, match=r"`thinning` must be 10, as in the run in .*; got 5"):
         iso.sample(
             energy,
             iso.sghmc(1e-3),

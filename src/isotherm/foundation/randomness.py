@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
+from jax.core import Tracer
 
 from isotherm.foundation.errors import check_integer, refuse
 
@@ -37,22 +38,28 @@ class Purpose(enum.IntEnum):
 
 
 def seed_key(seed: Any) -> Array:
-    """The key of a seed, from all its 64 bits: `jax.random.key` keeps 32 of them. Seeds below 2^32 give the same key as there.
+    """The key of a seed; see `seed_words`."""
+    return jax.random.wrap_key_data(jnp.asarray(seed_words(seed)), impl="threefry2x32")
 
-    A key of `jax.random.key` is taken as it is.
+
+def seed_words(seed: Any) -> Any:
+    """The two words of a seed's key, on the host unless it is a key that is traced.
+
+    They hold all 64 bits of the seed, of which `jax.random.key` keeps 32. Seeds below 2^32 give the same key as there. A key of
+    `jax.random.key` is taken as it is.
     """
     if isinstance(seed, jax.Array) and jnp.issubdtype(seed.dtype, jax.dtypes.prng_key):
-        if seed.shape != () or jax.random.key_data(seed).shape != (2,):
+        words = jax.random.key_data(seed)
+        if seed.shape != () or words.shape != (2,):
             refuse(
                 "seed", "one key of two words", f"keys of shape {seed.shape}", "Use jax.random.key(0), or an integer."
             )
-        return jax.random.wrap_key_data(jax.random.key_data(seed), impl="threefry2x32")
+        return words if isinstance(words, Tracer) else np.asarray(words)
     remedy = "Give any integer from 0 to 18446744073709551615."
     number = check_integer("seed", seed, 0, remedy)
     if number >= 1 << 64:
         refuse("seed", "an integer below 2^64", seed, remedy)
-    words = np.array([number >> 32, number & 0xFFFFFFFF], np.uint32)
-    return jax.random.wrap_key_data(jnp.asarray(words), impl="threefry2x32")
+    return np.array([number >> 32, number & 0xFFFFFFFF], np.uint32)
 
 
 def run_keys(words: Any, purpose: Any, runs: Any) -> Any:

@@ -5,6 +5,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 from jax.flatten_util import ravel_pytree
 
@@ -46,7 +47,7 @@ class Stein(Kernel):
         number = jax.tree.leaves(position)[0].shape[1]
         if number < 2:
             refuse("num_chains", "at least 2 for particles that move together", number, "Pass num_chains=100, say.")
-        if not any(bool(jnp.any(leaf[:, 1:] != leaf[:, :1])) for leaf in jax.tree.leaves(position)):
+        if not any(np.any(np.asarray(leaf[:, 1:] != leaf[:, :1])) for leaf in jax.tree.leaves(position)):
             remedy = (
                 "Particles that start together stay together: pass `iso.per_chain(positions)` or a function of a key."
             )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isotherm.foundation.errors import check_integer, check_real, refuse
-from isotherm.foundation.randomness import seed_key
+from isotherm.foundation.randomness import seed_words
 from isotherm.minimization.noisy import minimize_noisy
 from isotherm.minimization.objective import Objective, SearchOver
 from isotherm.minimization.result import GOES_ON, agreement, result_of
@@ -90,7 +90,7 @@ def minimize(
         check_integer("patience", patience, 1, "Give a number of evaluations.")
     if not callable(fun):
         refuse("fun", "a function of an array", repr(fun), "Pass a function that returns a number.")
-    seed_key(seed)
+    seed_words(seed)
     space = space_of(x0, bounds, scale)
     is_keyed = _takes_key(fun)
     if args:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
+from jax import Array, lax
 from jax.core import Tracer
 
 from isotherm.engine import programs
@@ -20,7 +20,7 @@ from isotherm.engine.random_inputs import Keys, draw_batches, draw_noise, open_s
 from isotherm.engine.records import Milestones, Records, init_milestones, row_at
 from isotherm.foundation.errors import check_type, refuse, short
 from isotherm.foundation.parts import Part, Static, as_arguments, number_dtype
-from isotherm.foundation.randomness import seed_key
+from isotherm.foundation.randomness import seed_words
 from isotherm.potentials.batches import Batch
 from isotherm.potentials.potential import Potential, energy_dtype
 from isotherm.sampling.start import PerChain, start_positions
@@ -72,7 +72,7 @@ def start(sampler: "Sampler", potential: Potential, position: Any, num_chains: i
     number = sampler.choose_num_chains(
         position.number if isinstance(position, PerChain) and not num_chains else num_chains
     )
-    starts = start_positions(position, seed_key(0), np.zeros(1, np.int32), number)
+    starts = start_positions(position, seed_words(0), np.zeros(1, np.int32), number)
     sampler.check(potential, starts)
     starts = jax.tree.map(lambda leaf: leaf[0], starts)
     if potential.is_streamed:
@@ -84,11 +84,23 @@ def start(sampler: "Sampler", potential: Potential, position: Any, num_chains: i
 def begin(sampler: "Sampler", potential: Potential, positions: Any) -> LoopState:
     """The state of chains at `positions`, along the leading axis; they may be traced."""
     potential = as_arguments(potential, number_dtype(positions))
-    one = jax.tree.map(lambda leaf: leaf[0], positions)
+    one = _one(positions)
     packing = Packing.of(one, sampler.kernel)
     parts = sampler.parts(packing.around(potential), "vmap", number_dtype(positions))
-    chains = jax.tree.map(lambda leaf: jnp.array(leaf, leaf.dtype), init_state(parts, packing.pack(positions)))
+    packed = packing.pack(positions)
+    is_traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((parts, packed)))
+    chains = _first_state(parts, packed) if is_traced else programs.call(_first_state, parts, packed)
     return LoopState(chains, jnp.zeros((), jnp.int32), potential, energy_dtype(potential, one), packing)
+
+
+def _one(positions: Any) -> Any:
+    """The shapes of one of the positions along the leading axis."""
+    return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), positions)
+
+
+def _first_state(parts: Parts, positions: Any) -> State:
+    # A weakly typed leaf would be another program's argument.
+    return jax.tree.map(lambda leaf: lax.convert_element_type(leaf, leaf.dtype), init_state(parts, positions))
 
 
 def step(sampler: "Sampler", key: Any, state: LoopState, data: Any) -> tuple[LoopState, Info]:
@@ -125,25 +137,27 @@ def _by_block(parts: Parts, keys: Keys, state: LoopState) -> tuple[State, Info]:
     """The compiled block of `iso.sample` with the bounds (k, k + 1)."""
     position, iteration = state.chains.position, int(state.iteration)
     num_chains = jax.tree.leaves(position)[0].shape[0]
-    one = jax.tree.map(lambda leaf: leaf[0], position)
+    one = _one(position)
     dtype = state.energy_dtype
     sizes = sizes_of(parts, num_chains, one, state.chains.coupling, thinning=1, num_records=1)
     program = Program(parts, None, num_chains, False, *sizes, False, dtype, state.packing, identity)
-    # The carry is used up, and the caller keeps the old state.
-    chains = jax.tree.map(jnp.copy, state.chains)
-    milestones, records = programs.call(_nothing_yet, program, chains)
-    carry = Carry(chains, milestones)
+    carry, records = programs.call(_before, program, state.chains)
     block = program.block(Times(iteration, 1, 1, np.zeros(1, np.int32), 0, 1), -np.inf, iteration, iteration + 1)
     carry, records, _ = program.advance(keys, None, carry, records, block)
-    known = carry.milestones
-    energy = jnp.where(known.diverged_at >= 0, jnp.nan, known.best_energy)
-    log_weight = jnp.zeros_like(energy) if records.log_weights is None else records.log_weights[0]
-    return carry.state, Info(energy, log_weight, {name: value[0] for name, value in records.observed.items()})
+    seen = (carry.milestones, records.log_weights, records.observed)
+    return carry.state, programs.call(_info, *seen)
 
 
-def _nothing_yet(program: Program, chains: State) -> tuple[Milestones, Records]:
+def _before(program: Program, chains: State) -> tuple[Carry, Records]:
+    """A carry with copies of the chains, since it is used up and the caller keeps the old state, and empty buffers."""
     milestones = init_milestones(program.lanes, program.energy_dtype, (), False)
-    return milestones, program.empty_records(chains)
+    return Carry(chains, milestones), program.empty_records(chains)
+
+
+def _info(known: Milestones, log_weights: Any, observed: dict[str, Array]) -> Info:
+    energy = jnp.where(known.diverged_at >= 0, jnp.nan, known.best_energy)
+    log_weight = jnp.zeros_like(energy) if log_weights is None else log_weights[0]
+    return Info(energy, log_weight, {name: value[0] for name, value in observed.items()})
 
 
 def _given(parts: Parts, data: Any, num_chains: int) -> tuple[Any, ...]:
@@ -163,5 +177,6 @@ def _words(key: Any) -> Any:
     if not hasattr(key, "dtype"):
         refuse("key", "a key of JAX", short(key), "Pass `jax.random.key(0)`, say.")
     is_new = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
-    words = jax.random.key_data(seed_key(key)) if is_new else jnp.asarray(key)
-    return words if isinstance(words, Tracer) else np.asarray(words)
+    if is_new:
+        return seed_words(key)
+    return key if isinstance(key, Tracer) else np.asarray(key)

@@ -5,7 +5,6 @@ import math
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from isotherm.engine import programs
@@ -115,14 +114,16 @@ class Checkup:
         numbers = np.concatenate([batches + (place == 3) * batches.size for place in range(len(points))])
         keys = run_keys(self.words, np.asarray(int(Purpose.CHECKUP)), numbers)
         first_draw = lambda leaf: np.moveaxis(leaf, 1, 0)  # noqa: E731
-        stacked = jax.tree.map(lambda *leaves: jnp.concatenate([first_draw(leaf) for leaf in leaves]), *points)
-        states = jax.tree.map(lambda leaf: jnp.concatenate([first_draw(leaf)] * len(points)), rows[1])
+        stacked = jax.tree.map(
+            lambda *leaves: jax.device_put(np.concatenate([first_draw(leaf) for leaf in leaves])), *points
+        )
+        states = jax.tree.map(lambda leaf: jax.device_put(np.concatenate([first_draw(leaf)] * len(points))), rows[1])
         mode = run.config["settings"]["chain_mode"]
         parts = self.sampler.parts(self.potential.on_device(), mode, number_dtype(stacked))
         # Batches of all places in an epoch: the last one may be short.
         places = np.tile(np.arange(number, dtype=np.int32) % (_batches_per_epoch(self.potential) or 1), len(points))
-        arrays = (jnp.asarray(part) for part in (keys, places, coordinates, np.int32(run.num_steps - 1)))
-        found = programs.call(felt_at, parts, jax.tree.map(jnp.asarray, self.coupling), stacked, states, *arrays)
+        arrays = (jax.device_put(part) for part in (keys, places, coordinates, np.int32(run.num_steps - 1)))
+        found = programs.call(felt_at, parts, jax.device_put(self.coupling), stacked, states, *arrays)
         energy, gradient, pull = (
             np.moveaxis(np.asarray(part, np.float64).reshape(len(points), number, *part.shape[1:]), 1, 2)
             for part in found
@@ -167,7 +168,7 @@ def checkups_of(prepared: PreparedRun, carry: Carry) -> list[Checkup | None]:
     program, layout = prepared.program, prepared.layout
     if program.collect is not identity and program.collect is not prepared.potential.space:
         return [None for _ in prepared.samplers]
-    words = np.asarray(jax.random.key_data(prepared.settings.seed_key()))
+    words = prepared.settings.seed_words()
     coupling = layout.state(carry.state.coupling) if program.is_weighted else ()
     preconditioner = layout.state(program.preconditioner(carry))
     if layout.num_ladders is not None:

@@ -20,7 +20,10 @@ NUM_LADDERS = 2
 
 
 def settings_of(sampler: Sampler, init: Any, *, num_chains: int | None, **given: Any) -> Settings:
-    """Settings with the number of chains that was asked for, or that the starts or the coupling say."""
+    """Settings with the number of chains that was asked for, or that the starts or the coupling say.
+
+    Their number of ladders is None for a sampler that records all of its chains.
+    """
     if isinstance(init, PerChain) and num_chains is None:
         num_chains = init.number
     settings = Settings(num_chains=sampler.choose_num_chains(num_chains), **given)
@@ -30,11 +33,6 @@ def settings_of(sampler: Sampler, init: Any, *, num_chains: int | None, **given:
             refuse("num_ladders", "left out for a sampler without a ladder", settings.num_ladders, remedy)
         return dataclasses.replace(settings, num_ladders=None)
     return dataclasses.replace(settings, num_ladders=settings.num_ladders or NUM_LADDERS)
-
-
-def ladders_of(sampler: Sampler, settings: Settings) -> int | None:
-    """The number of ladders; None for a sampler that records all of its chains."""
-    return (settings.num_ladders or 1) if _has_ladder(sampler, settings) else None
 
 
 def collect_of(collect: Callable[[Any], Any], potential: Potential) -> Callable[[Any], Any]:

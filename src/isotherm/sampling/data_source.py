@@ -134,6 +134,7 @@ def _places(
 
     Leaves have shape (R, L, B, ...), or (L, B, ...) without an axis of runs.
     """
+    keys = jnp.asarray(keys)
 
     def of_key(key, batch, iteration):
         return potential.places(fold(key, batch), iteration)

@@ -13,7 +13,7 @@ from isotherm.engine.random_inputs import open_streams
 from isotherm.estimators.plain import Plain
 from isotherm.foundation.errors import refuse
 from isotherm.foundation.parts import as_arguments, number_dtype
-from isotherm.foundation.randomness import normals_like, seed_key
+from isotherm.foundation.randomness import normals_like, seed_words
 from isotherm.foundation.schedules import as_schedule
 from isotherm.kernels.kernel import Move
 from isotherm.sampling.sampler import Sampler
@@ -60,7 +60,7 @@ def as_optax(sampler: Sampler, seed: Any = 0) -> optax.GradientTransformation:
         (2,)
     """
     _check(sampler)
-    words = np.asarray(jax.random.key_data(seed_key(seed)))
+    words = seed_words(seed)
     key = np.asarray(open_streams(words, np.zeros((), np.int32), 1).kernel)[0]
 
     def init(params: Any) -> OptaxState:

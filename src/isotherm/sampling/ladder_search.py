@@ -90,7 +90,7 @@ def find_ladder(
     settings = (num_steps, seed, progress)
     first = _chains("ladder, 1 of 2", potential, samplers, lambda key: position, *settings)
     alive = _survivors(first, sampler, step_size)
-    spread = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf[:, -1])), first[alive[-1]].draws)
+    spread = jax.tree.map(lambda leaf: np.asarray(leaf[:, -1]), first[alive[-1]].draws)
     runs = _chains("ladder, 2 of 2", potential, {t: samplers[t] for t in alive}, per_chain(spread), *settings)
     alive = _survivors(runs, sampler, step_size)
     r_hats = {temperature: _disagreement(runs[temperature]) for temperature in alive}

@@ -66,7 +66,7 @@ def with_pilot(potential: Potential, sampler: Sampler, settings: Settings, posit
         return sampler
     plain = dataclasses.replace(sampler, coupling=Watching(), window=None)
     pair = tuple(dataclasses.replace(plain, temperature=Scaled(factor, sampler.temperature)) for factor in (1.0, _HOT))
-    starts = jax.tree.map(lambda leaf: jnp.stack([leaf[0], leaf[0]]), position)
+    starts = jax.tree.map(lambda leaf: np.stack([leaf[0], leaf[0]]), position)
     longest = num_steps * _MOST_PILOTS
     while True:
         found = _watch(potential, pair, settings, starts, num_steps)

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from isotherm.engine.blocks import Carry, Times
@@ -95,9 +94,8 @@ def prepare(
     swept = layout.num_samplers is not None and layout.total is not None
     parts = _stacked(bound, (layout.total or 1) // len(samplers)) if swept else bound[0]
     program = Program(parts, layout.total, settings.num_chains, swept, *sizes, tracks_best, dtype, packing, collect)
-    words, runs = np.asarray(jax.random.key_data(settings.seed_key())), np.asarray(layout.run_numbers)
+    words, runs = settings.seed_words(), np.asarray(layout.run_numbers)
     keys = open_streams(words, runs if layout.total is not None else runs[0], settings.num_chains)
-    keys = jax.tree.map(jnp.asarray, keys)
     data = source_of(potential, bound[0], keys, settings.num_chains)
     if layout.total is None:
         position = jax.tree.map(lambda leaf: leaf[0], position)
@@ -110,7 +108,7 @@ def prepare(
 def _stacked(bound: list[Parts], repeats: int) -> Parts:
     """Parts of several samplers with a leading axis of runs, all but the potential."""
     own = [parts.replaced(potential=None) for parts in bound]
-    stacked = jax.tree.map(lambda *leaves: jnp.repeat(jnp.stack(leaves), repeats, axis=0), *own)
+    stacked = jax.tree.map(lambda *leaves: np.repeat(np.stack(leaves), repeats, axis=0), *own)
     return stacked.replaced(potential=bound[0].potential)
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from isotherm.engine.program import identity
@@ -20,7 +19,6 @@ from isotherm.runs.run import Run
 from isotherm.runs.saving import seconds_until
 from isotherm.runs.store import check_format, read_json, read_records, write_json
 from isotherm.sampling.checkpoints import Checkpoints
-from isotherm.sampling.choose import ladders_of
 from isotherm.sampling.describe import differences
 from isotherm.sampling.drive import Host, Reached, drive
 from isotherm.sampling.ladder_search import with_ladder
@@ -30,6 +28,7 @@ from isotherm.sampling.progress import Status
 from isotherm.sampling.sample import ready
 from isotherm.sampling.sampler import Sampler, as_potential, check_sampler
 from isotherm.sampling.settings import Settings, thread_pool_size
+from isotherm.sampling.start import on_host
 
 
 @checked_call()
@@ -116,7 +115,7 @@ def _go_on(
         remedy = "A run can be made longer, not shorter."
         refuse("num_steps", f"at least {config['settings']['num_steps']}", settings.num_steps, remedy)
     position = _read_start(folder, init)
-    if Layout(None, settings.num_runs, ladders_of(sampler, settings)).total is None:
+    if Layout(None, settings.num_runs, settings.num_ladders).total is None:
         position = jax.tree.map(lambda leaf: leaf[None], position)
     first = jax.tree.map(lambda leaf: leaf[0, 0], position)
     tick, chosen = time.perf_counter(), sampler
@@ -151,7 +150,7 @@ def read_configuration(folder: pathlib.Path) -> tuple[dict[str, Any], dict[str, 
 
 
 def _read_start(folder: pathlib.Path, init: Any) -> Any:
-    position = jax.tree.map(jnp.asarray, read_records(folder / "start"))
+    position = jax.tree.map(on_host, read_records(folder / "start"))
     if init is None:
         return position
     by_name = named_leaves(position)

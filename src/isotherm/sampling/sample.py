@@ -17,7 +17,7 @@ from isotherm.foundation.user_functions import check_function
 from isotherm.potentials.potential import Potential
 from isotherm.runs.run import Run
 from isotherm.runs.store import FORMAT, write_arrays, write_json
-from isotherm.sampling.choose import check_collect, collect_of, ladders_of, settings_of
+from isotherm.sampling.choose import check_collect, collect_of, settings_of
 from isotherm.sampling.describe import environment
 from isotherm.sampling.drive import Host, Reached, drive
 from isotherm.sampling.ladder_search import with_ladder
@@ -138,8 +138,8 @@ def sample(
         return go_on_with(potential, sampler, settings, first_position(init, seed), collect, host, ladder_seconds)
     with contextlib.ExitStack() as stack:
         folder = None if folder is None else stack.enter_context(_claimed(folder))
-        layout = Layout(None, settings.num_runs, ladders_of(sampler, settings))
-        position = start_positions(init, settings.seed_key(), layout.run_numbers, settings.num_chains)
+        layout = Layout(None, settings.num_runs, settings.num_ladders)
+        position = start_positions(init, settings.seed_words(), layout.run_numbers, settings.num_chains)
         prepared = ready(potential, sampler, settings, position, collect, source, ladder_seconds)
         if folder is not None:
             _write_start(prepared, folder)
@@ -160,7 +160,7 @@ def ready(
     sampler.check(potential, position)
     check_collect(collect, potential, position)
     potential.check_temperature(temperature_of_draws(sampler, settings.record_times(sampler.window)))
-    layout = Layout(None, settings.num_runs, ladders_of(sampler, settings))
+    layout = Layout(None, settings.num_runs, settings.num_ladders)
     tick, chosen = time.perf_counter(), sampler
     sampler = with_pilot(potential, sampler, settings, position)
     pilot_seconds += 0.0 if sampler is chosen else time.perf_counter() - tick

@@ -4,13 +4,11 @@ import dataclasses
 import os
 from typing import Any
 
-import jax
 import numpy as np
-from jax import Array
 
 from isotherm.engine.chain_mode import CHAIN_MODES
 from isotherm.foundation.errors import check_choice, check_integer, check_real, refuse
-from isotherm.foundation.randomness import seed_key
+from isotherm.foundation.randomness import seed_words
 from isotherm.foundation.schedules import CollectionWindow
 from isotherm.runs.record_times import RecordTimes
 
@@ -40,7 +38,7 @@ class Settings:
             check_integer("num_runs", self.num_runs, 1, "Give the number of independent repeats.")
         if self.num_ladders is not None:
             check_integer("num_ladders", self.num_ladders, 1, "Give the number of independent ladders.")
-        seed_key(self.seed)
+        seed_words(self.seed)
         check_integer("thinning", self.thinning, 1, "Give the iterations between two draws; 1 keeps all.")
         check_integer("burn_in", self.burn_in, 0, "Give the number of iterations to leave out at the start.")
         check_choice("chain_mode", self.chain_mode, ("auto", *CHAIN_MODES))
@@ -64,15 +62,15 @@ class Settings:
             refuse("thinning", rule, got, "Lower `burn_in` or `thinning`, or take more steps.")
         return times
 
-    def seed_key(self) -> Array:
-        """The key that every stream is folded from."""
-        return seed_key(self.seed)
+    def seed_words(self) -> np.ndarray:
+        """The words of the key that every stream is folded from."""
+        return seed_words(self.seed)
 
     def as_json(self) -> dict[str, Any]:
         """What must be the same when a run is resumed."""
         kept = {name: value for name, value in vars(self).items() if name != "block_length"}
         if not isinstance(self.seed, int):
-            high, low = (int(word) for word in jax.random.key_data(self.seed_key()))
+            high, low = (int(word) for word in self.seed_words())
             kept["seed"] = (high << 32) + low
         return kept
 

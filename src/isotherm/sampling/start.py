@@ -10,7 +10,7 @@ from jax import Array
 
 from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import refuse, short
-from isotherm.foundation.randomness import Purpose, chain_keys, run_keys, seed_key
+from isotherm.foundation.randomness import Purpose, chain_keys, run_keys, seed_words
 from isotherm.foundation.user_functions import call_traced
 from isotherm.potentials.potential import Potential
 
@@ -60,16 +60,15 @@ def _as_moved(init: Any, space: Any) -> Any:
     return (lambda key: space.unconstrained(init(key))) if callable(init) else space.unconstrained(init)
 
 
-def start_positions(init: Any, key: Array, runs: np.ndarray, num_chains: int) -> Any:
-    """Positions with leading axes (R, P) for the numbered runs, checked."""
+def start_positions(init: Any, words: np.ndarray, runs: np.ndarray, num_chains: int) -> Any:
+    """Positions with leading axes (R, P) for the numbered runs, checked, on the host. `words` are those of the seed's key."""
     if isinstance(init, PerChain):
         position = _as_arrays(init.positions)
         if init.number != num_chains:
             rule = f"one position per chain, leading axis {num_chains}"
             refuse("init", rule, f"leading axis {init.number}", "Change it or `num_chains`.")
-        return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(runs), *leaf.shape)), position)
+        return jax.tree.map(lambda leaf: np.broadcast_to(leaf, (len(runs), *leaf.shape)), position)
     if callable(init):
-        words = np.asarray(jax.random.key_data(key))
         keys = chain_keys(run_keys(words, Purpose.INIT, runs), num_chains)
         draw = jax.vmap(jax.vmap(lambda words: init(_key(words))))
         return _as_arrays(call_traced("init", "a position, or a function of a key that returns one", draw, keys))
@@ -78,13 +77,13 @@ def start_positions(init: Any, key: Array, runs: np.ndarray, num_chains: int) ->
     if num_chains > 1 and lengths == {(num_chains,)} and all(leaf.ndim > 1 for leaf in jax.tree.leaves(position)):
         remedy = "If these are the starts of the chains, pass `iso.per_chain(init)`; if it is one position, `lambda key: init`."
         refuse("init", "clear about its leading axis", f"{num_chains} rows for {num_chains} chains", remedy)
-    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(runs), num_chains, *leaf.shape)), position)
+    return jax.tree.map(lambda leaf: np.broadcast_to(leaf, (len(runs), num_chains, *leaf.shape)), position)
 
 
 def first_position(init: Any, seed: Any) -> Any:
     """Where the first chain of the first run starts."""
     number = init.number if isinstance(init, PerChain) else 1
-    return jax.tree.map(lambda leaf: leaf[0, 0], start_positions(init, seed_key(seed), np.zeros(1, np.int32), number))
+    return jax.tree.map(lambda leaf: leaf[0, 0], start_positions(init, seed_words(seed), np.zeros(1, np.int32), number))
 
 
 def _key(words: Array) -> Array:
@@ -107,4 +106,10 @@ def _as_arrays(position: Any) -> Any:
         refuse("init", "a position of floating-point numbers", f"types {sorted(kinds)}", remedy)
     if not all(np.all(np.isfinite(np.asarray(leaf))) for leaf in leaves):
         refuse("init", "finite", "NaN or an infinity", "Start where the energy is defined.")
-    return jax.tree.map(jnp.asarray, position)
+    return jax.tree.map(on_host, position)
+
+
+def on_host(leaf: Any) -> np.ndarray:
+    """A leaf of a position in NumPy, whose slices and the like compile nothing, and in the type that it would have in JAX."""
+    value = np.asarray(leaf)
+    return value.astype(jnp.result_type(value), copy=False)

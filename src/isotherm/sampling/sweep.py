@@ -14,7 +14,7 @@ from isotherm.foundation.errors import refuse, short
 from isotherm.foundation.user_functions import check_function
 from isotherm.potentials.potential import Potential
 from isotherm.runs.run import Run
-from isotherm.sampling.choose import check_collect, collect_of, ladders_of, settings_of
+from isotherm.sampling.choose import check_collect, collect_of, settings_of
 from isotherm.sampling.drive import Host, Reached, drive
 from isotherm.sampling.layout import Layout
 from isotherm.sampling.pilot import with_pilot
@@ -91,8 +91,8 @@ def sweep(
     groups: dict[Any, list[tuple[Any, Sampler, Settings]]] = {}
     for name, sampler in named.items():
         settings = settings_of(sampler, init, num_chains=num_chains, **given)
-        layout = Layout(None, settings.num_runs, ladders_of(sampler, settings))
-        position = start_positions(init, settings.seed_key(), layout.run_numbers, settings.num_chains)
+        layout = Layout(None, settings.num_runs, settings.num_ladders)
+        position = start_positions(init, settings.seed_words(), layout.run_numbers, settings.num_chains)
         sampler.check(potential, position)
         check_collect(collect, potential, position)
         potential.check_temperature(temperature_of_draws(sampler, settings.record_times(sampler.window)))
@@ -106,8 +106,8 @@ def sweep(
     for group in groups.values():
         tick = time.perf_counter()
         names, settled, (settings, *_) = (list(part) for part in zip(*group, strict=True))
-        layout = Layout(len(group), settings.num_runs, ladders_of(settled[0], settings))
-        position = start_positions(init, settings.seed_key(), layout.run_numbers, settings.num_chains)
+        layout = Layout(len(group), settings.num_runs, settings.num_ladders)
+        position = start_positions(init, settings.seed_words(), layout.run_numbers, settings.num_chains)
         prepared = prepare(potential, settled, settings, layout, position, collect_of(collect, potential))
         host = Host(progress=progress, throw=throw)
         pilots = sum(pilot_seconds[name] for name in names)
