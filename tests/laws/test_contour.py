@@ -290,7 +290,7 @@ def test_published_weights_are_biased_where_ours_are_not():
     Chains start in one of the modes, and theta takes its time: without 800,000 iterations of burn-in the mean is off by 0.08.
     """
     sampler = iso.csgld(0.1, **iso.thesis.csgld(partition=PARTITION))
-    settings: dict[str, Any] = {"num_steps": 2_000_000, "num_runs": 16, "thinning": 100, "burn_in": 800_000}
+    settings: dict[str, Any] = {"num_steps": 2_000_000, "num_runs": 48, "thinning": 100, "burn_in": 800_000}
     run = iso.sample(TARGET.potential, sampler, init=TARGET.init, **settings)
     theta = np.asarray(run.stats["theta"])[:, 0]
     bins = np.asarray(PARTITION.index(jnp.asarray(run.energies)))[:, 0]
