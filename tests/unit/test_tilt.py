@@ -8,7 +8,7 @@ from isotherm.kernels.kernel import StepErrors
 from isotherm.kernels.sghmc import SGHMC
 from isotherm.kernels.sgld import SGLD
 from isotherm.runs.bias import bias_of
-from isotherm.runs.tilt import Dynamics, Probes, heard_of_epochs, tilts_of
+from isotherm.runs.tilt import Dynamics, Epoch, Probes, heard_of_epochs, tilts_of
 
 NUM = 20_000
 
@@ -63,27 +63,39 @@ def test_momentum_adds_what_its_factors_say(friction, noise, tolerance):
 
 
 @pytest.mark.parametrize("rate", [0.003, 0.05, 0.5])
-@pytest.mark.parametrize(("length", "phases"), [(10, np.arange(10)), (10, np.zeros(3)), (50, np.array([25]))])
-def test_epochs_are_heard_as_the_recursion_hears_them(rate, length, phases):
-    """x' = (1 - rate) x - noise, whose noise sums to zero within an epoch: its exact variance, sum over all pairs of times."""
-    reach = int(np.ceil(12.0 / rate / length)) * length
+@pytest.mark.parametrize(
+    ("epoch", "phases"),
+    [
+        (Epoch(100, 10), np.arange(10)),
+        (Epoch(100, 10), np.zeros(3)),
+        (Epoch(500, 10), np.array([25])),
+        (Epoch(92, 10), np.arange(10)),
+        (Epoch(92, 10), np.zeros(1)),
+        (Epoch(11, 10), np.arange(2)),
+    ],
+)
+def test_epochs_are_heard_as_the_recursion_hears_them(rate, epoch, phases):
+    """x' = (1 - rate) x - noise, with the covariance of means of batches without a common example: its exact variance."""
+    length = epoch.length
+    sizes = np.append(np.full(length - 1, epoch.batch_size), epoch.last_size)
+    covariance = np.diag(1 / sizes) - 1 / epoch.num_data
     found = []
     for phase in phases.astype(int):
-        age = np.arange(phase + reach)
-        weights = (1.0 - rate) ** age
-        # Epochs, counted back from the draw, of which the newest has seen `phase` batches.
-        epoch = (age + length - phase) // length
-        sums = np.bincount(epoch, weights)
-        squares = np.bincount(epoch, weights**2)
-        found.append(np.sum(squares - (sums**2 - squares) / (length - 1)))
-    expected = np.mean(found) * (1.0 - (1.0 - rate) ** 2)
-    assert heard_of_epochs(np.array([rate]), length, phases.astype(int))[0] == pytest.approx(
-        expected, rel=0.01, abs=1e-4
-    )
+        total = 0.0
+        for back in range(int(np.ceil(12.0 / rate / length)) + 1):
+            # The newest epoch has seen `phase` batches, those before all of theirs.
+            age = phase - 1 - np.arange(length) + back * length
+            weights = np.where(age >= 0, (1.0 - rate) ** np.maximum(age, 0), 0.0)
+            total += weights @ covariance @ weights
+        found.append(total)
+    unit = covariance[0, 0]
+    expected = np.mean(found) * (1.0 - (1.0 - rate) ** 2) / unit
+    heard = heard_of_epochs(np.array([rate]), epoch, phases.astype(int))[0]
+    assert heard == pytest.approx(expected, rel=0.01, abs=1e-4)
 
 
 def test_an_epoch_of_one_batch_has_no_noise():
-    assert heard_of_epochs(np.array([0.1]), 1, np.zeros(1)) == 0.0
+    assert heard_of_epochs(np.array([0.1]), Epoch(10, 10), np.zeros(1)) == 0.0
 
 
 def test_directions_of_the_hessian_are_kept_apart():

@@ -39,6 +39,23 @@ class Probes(NamedTuple):
     product: np.ndarray
 
 
+class Epoch(NamedTuple):
+    """A pass over N examples in shuffled batches of n, of which the last holds what is left over."""
+
+    num_data: int
+    batch_size: int
+
+    @property
+    def length(self) -> int:
+        """How many batches there are."""
+        return -(-self.num_data // self.batch_size)
+
+    @property
+    def last_size(self) -> int:
+        """How many examples the last batch holds."""
+        return self.num_data - (self.length - 1) * self.batch_size
+
+
 class Dynamics(NamedTuple):
     """What of a sampler decides its bias.
 
@@ -46,7 +63,7 @@ class Dynamics(NamedTuple):
         temperature: tau.
         step_errors: of the kernel, (curvature, noise): the covariance that each adds, over what it adds to Langevin steps. None has
             the covariance measured: it is what makes the mean of g g' differ from tau times that of H.
-        epoch: batches in an epoch, over which the noise of a gradient sums to zero; None for batches that are independent.
+        epoch: whose batches take back each other's noise; None for batches that are independent.
         phases: how many batches of an epoch the draws had seen.
         assumed_noise: the variance of gradients that the kernel takes off what it injects, shape (d,) or 0.
         is_exact: whether gradients have no noise.
@@ -55,7 +72,7 @@ class Dynamics(NamedTuple):
 
     temperature: float
     step_errors: tuple[float, float] | None
-    epoch: int | None
+    epoch: Epoch | None
     phases: np.ndarray
     assumed_noise: Any
     is_exact: bool
@@ -167,27 +184,30 @@ def _added_covariance(around: _Surroundings, dynamics: Dynamics) -> np.ndarray:
     return added / np.maximum(1.0 - 0.25 * by_curvature * sums, 0.05)
 
 
-def heard_of_epochs(rates: np.ndarray, length: int, phases: np.ndarray) -> np.ndarray:
-    """The variance that noise of shuffled epochs gives draws, over that of independent batches.
+def heard_of_epochs(rates: np.ndarray, epoch: Epoch, phases: np.ndarray) -> np.ndarray:
+    """The variance that noise of shuffled epochs gives draws, over that of independent batches of the full size.
 
-    Within an epoch the batches' noises sum to zero: each has the correlation -1 / (E - 1) with each other one. A chain that forgets
-    within an epoch (rates of a step well above 1 / E) does not notice; one that is slower hears next to nothing, least of all in
-    draws at the end of an epoch.
+    Means of batches of sizes n_b and n_c that share no example have the covariance -1 / N, and each the variance 1 / n_b - 1 / N,
+    in units of that of an example: with batches of one size, noises of an epoch sum to zero. A chain that forgets within an epoch
+    (rates of a step well above one over its length) does not notice; one that is slower hears next to nothing, least of all in
+    draws at the end of an epoch; a short last batch is heard, since the others do not make up for all of it.
     """
-    if length <= 1:
+    if epoch.length <= 1:
         return np.zeros_like(rates)
     logs = np.log1p(-np.clip(rates, 1e-9, 1 - 1e-9))
+    unit = 1 / epoch.batch_size - 1 / epoch.num_data
 
     def variance(number):
-        """That of the noise of the last `number` batches of an epoch."""
+        """That of the noise of the first `number` batches of an epoch."""
         squares = np.expm1(2 * number * logs) / np.expm1(2 * logs)
         total = np.expm1(number * logs) / np.expm1(logs)
-        return squares - (total**2 - squares) / (length - 1)
+        extra = 1 / epoch.last_size - 1 / epoch.batch_size if number == epoch.length else 0.0
+        return (squares / epoch.batch_size + extra - total**2 / epoch.num_data) / unit
 
     seen, counts = np.unique(phases, return_counts=True)
-    earlier = variance(length) / -np.expm1(2 * length * logs)
+    earlier = variance(epoch.length) / -np.expm1(2 * epoch.length * logs)
     found = [variance(phase) + np.exp(2 * phase * logs) * earlier for phase in seen]
-    return np.clip(np.average(found, axis=0, weights=counts) * -np.expm1(2 * logs), 0.0, 1.0)
+    return np.maximum(np.average(found, axis=0, weights=counts) * -np.expm1(2 * logs), 0.0)
 
 
 def rates_of(probes: Probes) -> np.ndarray:

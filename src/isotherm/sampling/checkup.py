@@ -17,7 +17,7 @@ from isotherm.foundation.schedules import values_at
 from isotherm.potentials.potential import Potential, WrappedPotential
 from isotherm.runs.bias import MOST_COORDINATES, Bias
 from isotherm.runs.pytree_json import named_leaves
-from isotherm.runs.tilt import Dynamics, Probes, largest_drift, rates_of, tilts_of
+from isotherm.runs.tilt import Dynamics, Epoch, Probes, largest_drift, rates_of, tilts_of
 from isotherm.sampling.prepare import PreparedRun
 from isotherm.sampling.sampler import Sampler
 
@@ -120,8 +120,8 @@ class Checkup:
         states = jax.tree.map(lambda leaf: jax.device_put(np.concatenate([first_draw(leaf)] * len(points))), rows[1])
         mode = run.config["settings"]["chain_mode"]
         parts = self.sampler.parts(self.potential.on_device(), mode, number_dtype(stacked))
-        # Batches of all places in an epoch: the last one may be short.
-        places = np.tile(np.arange(number, dtype=np.int32) % (_batches_per_epoch(self.potential) or 1), len(points))
+        # The first batch of an epoch is a full one.
+        places = np.zeros(len(points) * number, np.int32)
         arrays = (jax.device_put(part) for part in (keys, places, coordinates, np.int32(run.num_steps - 1)))
         found = programs.call(felt_at, parts, jax.device_put(self.coupling), stacked, states, *arrays)
         energy, gradient, pull = (
@@ -146,17 +146,14 @@ class Checkup:
 
     def _dynamics(self, run: Any, chosen: np.ndarray, scale: np.ndarray) -> Dynamics:
         temperature, is_exact = float(run.config["temperature"]), self.potential.is_exact
-        errors, epoch = self.sampler.kernel.step_errors, _batches_per_epoch(self.potential)
-        if _is_last_batch_short(self.potential):
-            # Its noise is so much larger than that of the others that they cannot cancel it.
-            epoch = None
+        errors, epoch = self.sampler.kernel.step_errors, _epoch_of(self.potential)
         # A multiplier that jumps from bin to bin has no small steps: what it does to the distribution is measured.
         is_known = errors is not None and not (is_exact and self.sampler.coupling.log_weights is not None)
         return Dynamics(
             temperature,
             (errors.curvature, errors.noise) if is_known and errors is not None else None,
             epoch,
-            np.asarray(run.times[chosen]) % (epoch or 1),
+            np.asarray(run.times[chosen]) % (1 if epoch is None else epoch.length),
             0.0 if errors is None else errors.assumed_variance * temperature * np.mean(scale**2, axis=0),
             is_exact,
             "num_rejected" in run.stats,
@@ -211,15 +208,8 @@ def _innermost(potential: Any) -> Any:
     return potential
 
 
-def _batches_per_epoch(potential: Any) -> int | None:
+def _epoch_of(potential: Any) -> Epoch | None:
     potential = _innermost(potential)
     if getattr(potential, "batching", None) != "epochs" or potential.batch_size is None:
         return None
-    return -(-potential.num_data // potential.batch_size)
-
-
-def _is_last_batch_short(potential: Any) -> bool:
-    """Whether the last batch of an epoch has less than half of what the others have."""
-    potential = _innermost(potential)
-    left = potential.num_data % (potential.batch_size or 1) if _batches_per_epoch(potential) else 0
-    return 0 < 2 * left < (potential.batch_size or 1)
+    return Epoch(potential.num_data, potential.batch_size)
