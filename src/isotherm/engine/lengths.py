@@ -13,8 +13,8 @@ from isotherm.engine.periodic import outside
 _CHUNK_NUMBERS = 65_536
 _LONGEST_CHUNK = 4_096
 _SHORTEST_CHUNK = 16
-# Bytes of noise of the chains in an inner loop.
-_GROUP_BYTES = 512
+# Bytes of noise of the chains in an inner loop. What the loop around it does is dispatched one by one, so it should turn seldom.
+_GROUP_BYTES = 4_096
 _BUFFER_BYTES = 32 << 20
 _FEWEST_RECORDS = 256
 # With fewer iterations between two draws, weighing every one costs less than stopping at those that are kept.
