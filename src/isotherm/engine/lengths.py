@@ -13,8 +13,9 @@ from isotherm.engine.periodic import outside
 _CHUNK_NUMBERS = 65_536
 _LONGEST_CHUNK = 4_096
 _SHORTEST_CHUNK = 16
-# Bytes of noise of the chains in an inner loop.
-_GROUP_BYTES = 512
+# Bytes of noise of the chains in an inner loop. What the loop around it does is dispatched one by one, so it should turn seldom.
+_GROUP_BYTES = 4_096
+_LONGEST_GROUP = 32
 _BUFFER_BYTES = 32 << 20
 _FEWEST_RECORDS = 256
 # With fewer iterations between two draws, weighing every one costs less than stopping at those that are kept.
@@ -62,10 +63,11 @@ def chunk_length(num_lanes: int, size: int) -> int:
 def group_length(chunk: int, num_lanes: int, size: int) -> int:
     """How many iterations an inner loop takes: the largest power of two that divides the chunk and whose noise stays tiny.
 
-    XLA compiles a loop on a CPU into one function only if it touches little memory; otherwise every operation of its body is
-    dispatched on its own, which for a few numbers costs more than the arithmetic.
+    XLA compiles a loop on a CPU into one function only if it touches little memory and holds no scatter; otherwise every operation
+    of its body is dispatched on its own, which for a few numbers costs more than the arithmetic. For two chains even the loop
+    around short groups is part of the function.
     """
-    length = chunk & -chunk
+    length = min(chunk & -chunk, _LONGEST_GROUP)
     while length > 1 and 4 * length * num_lanes * size > _GROUP_BYTES:
         length //= 2
     return length if length > 1 else chunk

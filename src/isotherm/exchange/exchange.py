@@ -205,7 +205,7 @@ class Exchange(Coupling):
         iteration, rule = inputs.iteration, self.rule
         temperatures = inputs.temperature * state.temperature_ratios
         energies = inputs.energies
-        if not self.scheme.is_sequential:
+        if not self._reuses_energies:  # Nor does a single pair, whatever the scheme.
             accept = lambda pairs, u: rule.accept(state.rule, pairs, u, iteration)  # noqa: E731
             is_forced = self.scheme.is_forced(self.ladder.num_rungs, iteration)
             return swap_at_once(
