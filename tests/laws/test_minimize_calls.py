@@ -108,3 +108,46 @@ def test_wrong_calls_say_what_is_right(name):
     call, message = REFUSED[name]
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_functions_of_numpy_are_called_in_double_precision_from_wherever():
+    """Excursions call them from threads of their own, which do not know of the search's precision."""
+    seen = []
+
+    def fun(x):
+        seen.append(np.asarray(x))
+        return float(np.sum((x - 1) ** 2 + 5 * (1 - np.cos(3 * x))))
+
+    found = [iso.minimize(fun, bounds=[(-8, 8)] * 4, max_evaluations=2_000, seed=2) for _ in range(3)]
+    assert found[0].jumps["awsgld"]["number"] > 0
+    assert all(np.array_equal(one.x, found[0].x) and one.fun == fun(one.x) for one in found)
+    # Some points are corners of the box.
+    assert np.mean([np.array_equal(x, x.astype(np.float32)) for x in seen]) < 0.01
+
+
+@pytest.mark.parametrize("wrap", [lambda fun: fun, jax.jit], ids=["plain", "compiled by the user"])
+def test_a_function_with_constants_of_numpy_is_as_it_was_after_a_search(wrap):
+    center = np.array([1.0, 2.0])
+    fun = wrap(lambda x: jnp.sum((x - center) ** 2 + 1.0 - jnp.cos(3.0 * (x - center))))
+    before = float(fun(jnp.zeros(2)))
+    found = iso.minimize(fun, bounds=[(-5, 5)] * 2, max_evaluations=1_000)
+    assert found.jumps["awsgld"]["number"] > 0
+    assert float(fun(jnp.zeros(2))) == before
+    assert float(jax.jit(lambda x: fun(x))(found.x)) == pytest.approx(found.fun, abs=1e-6)
+    assert iso.sample(fun, iso.sgld(0.01), num_steps=10, init=jnp.asarray(found.x, jnp.float32), progress=False)
+
+
+@pytest.mark.parametrize("options", [{}, {"noise": True}])
+def test_an_interrupted_search_gives_what_it_has_found(options):
+    values = []
+
+    def fun(x):
+        if len(values) == 1_500:
+            raise KeyboardInterrupt
+        values.append(float(np.sum((x - 1) ** 2)))
+        return values[-1]
+
+    found = iso.minimize(fun, bounds=[(-8, 8)] * 2, max_evaluations=10_000, target=-1.0, **options)
+    assert not found.success
+    assert found.message.startswith("The search was interrupted.")
+    assert found.fun < 0.01

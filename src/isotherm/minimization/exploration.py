@@ -34,7 +34,7 @@ class Exploration:
             self._begin(current)
         objective.spend(NUM_STEPS * objective.cost)
         with objective.precision():
-            self.state, positions, energies = _advance(self.sampler, self.key, self.state)
+            self.state, positions, energies = objective.compiled(_advance)(self.sampler, self.key, self.state)
             positions, energies = np.asarray(positions, float), np.asarray(energies, float)
         lowest = int(np.argmin(energies))
         objective.take(positions[lowest], float(energies[lowest]))
@@ -63,7 +63,6 @@ class Exploration:
             self.state = self.sampler.init(objective.potential, jnp.asarray(current.z))
 
 
-@jax.jit
 def _advance(sampler: Any, key: Array, state: Any) -> tuple[Any, Array, Array]:
     def once(state, _):
         after, info = sampler.step(key, state)

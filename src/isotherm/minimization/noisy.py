@@ -9,7 +9,7 @@ import numpy as np
 from isotherm.minimization.noisy_objective import NoisyObjective
 from isotherm.minimization.noisy_search import Candidate, NoisySearcher
 from isotherm.minimization.objective import REACHED, SearchOver
-from isotherm.minimization.result import GOES_ON, counts, verdict
+from isotherm.minimization.result import GOES_ON, INTERRUPTED, counts, verdict
 from isotherm.minimization.searcher import Tally
 from isotherm.minimization.space import Space
 
@@ -61,6 +61,10 @@ class _NoisySearch:
                 self.searchers[-1].run(objective.space.start if len(self.searchers) == 1 else None)
         except SearchOver as over:
             why = str(over)
+        except KeyboardInterrupt:
+            if all(searcher.current is None for searcher in self.searchers):
+                raise
+            return self.result(INTERRUPTED)
         objective.budget, objective.patience, objective.callback = budget, None, None
         self._look_closer(why == REACHED)
         return self.result(why)

@@ -80,9 +80,9 @@ class NoisyObjective(Objective):
 
         return KeyedPotential(energy)
 
-    def _packed_on_host(self, z: Any) -> np.ndarray:
-        value, gradient = self.look(np.asarray(z, float))
-        return np.append(value, gradient / self.space.width).astype(z.dtype)
+    def _packed_on_host(self, z: np.ndarray) -> np.ndarray:
+        value, gradient = self.look(z)
+        return np.append(value, gradient / self.space.width)
 
     def _evaluate(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if self.is_traced:

@@ -2,12 +2,14 @@
 
 import contextlib
 import functools
+import gc
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from isotherm.foundation.errors import InputError, refuse
 from isotherm.minimization.space import Space
@@ -52,8 +54,10 @@ class Objective:
         self.ceiling = -np.inf
         self.patience: int | None = None
         self.callback: Callable[[], Any] | None = None
+        fun = _unwrapped(fun)
         self.dtype = traced_dtype(fun, space)
         self.fun = fun
+        self._programs: dict[Any, Any] = {}
         self.is_traced = self.dtype is not None
         self._next_callback = _CALLBACK_EVERY
         self._finished: tuple[np.ndarray, float] | None = None
@@ -100,6 +104,12 @@ class Objective:
     def precision(self) -> contextlib.AbstractContextManager[Any]:
         """The context in which JAX computes for this function."""
         return jax.enable_x64(self.dtype != np.float32)
+
+    def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """`function`, compiled for this search, with which the program goes; see `isotherm.minimization.search`."""
+        if function not in self._programs:
+            self._programs[function] = jax.jit(lambda *given: function(*given))
+        return self._programs[function]
 
     def value_and_gradient(self, z: np.ndarray) -> tuple[float, np.ndarray]:
         """Both at `z`; raises `SearchOver` once the search must end."""
@@ -195,8 +205,7 @@ class Objective:
                 x = (self.space.low + self.space.width * z).reshape(self.space.shape)
                 both = packed(self.fun, x)
             else:
-                shape = jax.ShapeDtypeStruct((z.size + 1,), z.dtype)
-                both = jax.pure_callback(self._packed_on_host, shape, z, vmap_method="sequential")
+                both = self._called_on_host(z)
             value, gradient = both[0], both[1:] * self.space.width
             is_finite = jnp.isfinite(value) & jnp.all(jnp.isfinite(gradient))
             value = jnp.where(jnp.isfinite(value), value, self.ceiling)
@@ -205,10 +214,23 @@ class Objective:
         energy.defvjp(forward, lambda gradient, cotangent: (cotangent * gradient,))
         return EnergyPotential(energy)
 
-    def _packed_on_host(self, z: Any) -> np.ndarray:
-        dtype, z = z.dtype, np.asarray(z, float)
+    def _called_on_host(self, z: Any) -> Any:
+        """Value and gradient by a call of the function from a program.
+
+        Words travel in the place of numbers: the thread that makes the call does not know of this search's double precision.
+        """
+        given = lax.bitcast_convert_type(z, jnp.uint32)
+        shape = jax.ShapeDtypeStruct((z.size + 1, *given.shape[1:]), jnp.uint32)
+
+        def call(words):
+            found = self._packed_on_host(np.asarray(words).view(z.dtype).reshape(-1).astype(float))
+            return np.ascontiguousarray(found, z.dtype).view(np.uint32).reshape(shape.shape)
+
+        return lax.bitcast_convert_type(jax.pure_callback(call, shape, given, vmap_method="sequential"), z.dtype)
+
+    def _packed_on_host(self, z: np.ndarray) -> np.ndarray:
         value = self._call(self.space.point(z))
-        return np.append(value, self._differences(z, value) / self.space.width).astype(dtype)
+        return np.append(value, self._differences(z, value) / self.space.width)
 
     def _call(self, x: np.ndarray) -> float:
         # A function that JAX cannot differentiate may still compute by JAX; differences need its double precision.
@@ -230,6 +252,11 @@ class Objective:
         return gradient
 
 
+def _unwrapped(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """What the user compiled, without his program, which would keep what it is traced with here."""
+    return getattr(fun, "__wrapped__", fun) if hasattr(fun, "lower") else fun
+
+
 def packed(fun: Callable[[Any], Any], x: Any) -> Any:
     """The value and the flat gradient in one array: one transfer in the place of two."""
     value, gradient = jax.value_and_grad(lambda x: jnp.reshape(fun(x), ()))(x)
@@ -240,8 +267,20 @@ def traced_dtype(fun: Callable[[Any], Any], space: Space) -> Any:
     """The type in which JAX can differentiate a function, double if it can be; None if it cannot at all."""
     if not callable(fun):
         refuse("fun", "a function of an array", repr(fun), "Pass a function that returns a number.")
-    for dtype in (np.float64, np.float32):
-        with jax.enable_x64(dtype == np.float64), contextlib.suppress(Exception):
-            shape = jax.eval_shape(lambda x: packed(fun, x), jax.ShapeDtypeStruct(space.shape, dtype))
-            return dtype if shape.shape == (space.dimension + 1,) else None
-    return None
+    if _is_traced(fun, space, np.float64):
+        return np.float64
+    if not _is_traced(fun, space, np.float32):
+        return None
+    if jnp.result_type(float) != np.float64:
+        # A program of the user's may hold an array of NumPy that is in `fun` too, with the type of single precision.
+        jax.clear_caches()
+        gc.collect()
+    return np.float64 if _is_traced(fun, space, np.float64) else np.float32
+
+
+def _is_traced(fun: Callable[[Any], Any], space: Space, dtype: Any) -> bool:
+    """Whether a program of value and gradient can be written in a type."""
+    with jax.enable_x64(dtype == np.float64), contextlib.suppress(Exception):
+        program = jax.jit(lambda x: packed(fun, x)).lower(jax.ShapeDtypeStruct(space.shape, dtype))
+        return program.out_info.shape == (space.dimension + 1,)
+    return False

@@ -10,7 +10,7 @@ from isotherm.minimization.searcher import Tally
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
 
-GOES_ON = "The search goes on."
+GOES_ON, INTERRUPTED = "The search goes on.", "The search was interrupted."
 
 
 def agreement(values: Any, tolerance: Any) -> int:

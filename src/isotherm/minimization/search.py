@@ -1,18 +1,25 @@
-"""Global minimization: independent searchers that jump, descend, explore by AWSGLD, and have to agree."""
+"""Global minimization: independent searchers that jump, descend, explore by AWSGLD, and have to agree.
 
+Functions are traced in double precision, whatever JAX's own is. For as long as a program lives, JAX remembers the type that it gave
+to an array of NumPy in it, and would give it again outside of the search, where it is wrong. So programs belong to a search, and
+end with it.
+"""
+
+import gc
 import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import jax.numpy as jnp
 import numpy as np
 
 from isotherm.foundation.errors import check_integer, check_real, refuse
 from isotherm.foundation.randomness import seed_words
 from isotherm.minimization.noisy import minimize_noisy
 from isotherm.minimization.objective import Objective, SearchOver
-from isotherm.minimization.result import GOES_ON, agreement, result_of
+from isotherm.minimization.result import GOES_ON, INTERRUPTED, agreement, result_of
 from isotherm.minimization.searcher import Searcher, Tally
-from isotherm.minimization.space import space_of
+from isotherm.minimization.space import Space, space_of
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
@@ -70,7 +77,7 @@ def minimize(
         SciPy's result: `x`, `fun` (which is `fun(x)`, in double precision where JAX computes it), `nfev`, `nit` (jumps), `success`,
         `message`; and `num_searchers`, `num_descents` and `jumps`, a table of how often each kind of jump was made, what it cost,
         and how often it led lower. `success` is True if the target was reached, or, where there is none, if searchers agree.
-        For noisy functions `fun` is a mean of values at `x`, with `fun_std_error`.
+        For noisy functions `fun` is a mean of values at `x`, with `fun_std_error`. Ctrl-C ends a search with what it has found.
 
     Example:
         >>> import isotherm as iso, jax.numpy as jnp, numpy as np
@@ -95,9 +102,27 @@ def minimize(
     is_keyed = _takes_key(fun)
     if args:
         fun = _with_arguments(fun, tuple(args), is_keyed)
-    if noise or is_keyed:
-        return minimize_noisy(fun, space, target, max_evaluations, patience, callback, seed)
-    objective = Objective(fun, space, target, max_evaluations)
+    try:
+        if noise or is_keyed:
+            return minimize_noisy(fun, space, target, max_evaluations, patience, callback, seed)
+        return _minimize_exact(fun, space, target, max_evaluations, patience, num_agreeing, callback, seed)
+    finally:
+        if jnp.result_type(float) != np.float64:
+            # Programs refer to themselves in circles.
+            gc.collect()
+
+
+def _minimize_exact(
+    fun: Callable[..., Any],
+    space: Space,
+    target: float,
+    budget: int,
+    patience: int | None,
+    num_agreeing: int,
+    callback: Callable[["OptimizeResult"], Any] | None,
+    seed: int,
+) -> "OptimizeResult":
+    objective = Objective(fun, space, target, budget)
     tally, searchers, rng = Tally(), [], np.random.default_rng(seed)
 
     def so_far(why: str) -> "OptimizeResult":
@@ -116,6 +141,10 @@ def minimize(
                 return so_far("")
     except SearchOver as over:
         return so_far(str(over))
+    except KeyboardInterrupt:
+        if not np.isfinite(objective.best):
+            raise
+        return so_far(INTERRUPTED)
 
 
 def _with_arguments(fun: Callable[..., Any], args: tuple[Any, ...], is_keyed: bool) -> Callable[..., Any]:
