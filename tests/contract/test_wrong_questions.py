@@ -19,10 +19,22 @@ CASES = {
     "centers": (lambda run: run.mode_masses(np.zeros((2, 3))), r"`modes` must be centers of shape \(num_modes, 2\)"),
     "one center": (lambda run: run.mode_masses(1.0), r"`modes` must be centers .*; got 1.0"),
     "unnumbered": (lambda run: run.mode_masses(lambda x: 0), r"`num_modes` must be an integer"),
+    "modes from one": (
+        lambda run: run.mode_masses(lambda x: jnp.where(x[0] > 0, 2, 1), 2),
+        r"`modes` must be a function that names modes from 0 to 1; got modes from [12] to 2. Count from 0",
+    ),
+    "modes below zero": (
+        lambda run: run.estimate_mode_masses(lambda x: jnp.int32(-1), 2),
+        r"`modes` must be a function that names modes from 0 to 1; got modes from -1 to -1",
+    ),
     "quantile of text": (lambda run: run.quantile("a"), r"`q` must be between 0 and 1; got 'a'"),
     "select text": (lambda run: run.select("a"), r"`draws` must be a slice or an array of integers; got 'a'"),
     "limits": (lambda run: run.plot_density(limits=3), r"`limits` must be \(low, high\).*; got 3. Write `limits="),
     "coordinates": (lambda run: run.plot_trace("b"), r"`coordinates` must be names, or numbers from 0 to 1; got 'b'"),
+    "one of two coordinates": (
+        lambda run: run.plot_trace(("x[0]", "x[5]")),
+        r"`coordinates` must be names, or numbers from 0 to 1; got",
+    ),
     "predict alone": (
         lambda run: Iso.predictive.predict(run),
         r"`potential` must be given to `iso.predictive.predict`; got nothing. Call .*\(run, potential, inputs\)",

@@ -118,3 +118,16 @@ def test_stopping_a_search_stops_the_run(monkeypatch):
     monkeypatch.setattr(ladder_search, "sweep", stopped)
     with pytest.raises(KeyboardInterrupt):
         iso.sample(NORMAL, pilot(0.1, 100), num_steps=10, init=jnp.zeros(1))
+
+
+def test_a_ladder_is_found_for_constrained_parameters():
+    """A Gamma law of shape 2, behind a transform: hot rungs need no temperature of their own in it."""
+    transforms = iso.transforms
+    inside = {"rate": transforms.positive(), "shares": transforms.simplex()}
+    problem = transforms.constrain(lambda x: jnp.log(x["rate"]) - x["rate"] + jnp.sum(jnp.log(x["shares"])), inside)
+    init = {"rate": 1.0, "shares": jnp.array([0.2, 0.3, 0.5])}
+    sampler = iso.resgld(0.02, ladder=iso.exchange.PilotLadder((0.02, 0.02), (1.0, 2.0), num_steps=500))
+    run = iso.sample(problem, sampler, num_steps=20_000, init=init, progress=False)
+    found = run.estimate(lambda x: x["rate"])
+    assert found.mean == pytest.approx(2.0, abs=5 * float(found.std_error))
+    np.testing.assert_allclose(np.asarray(run.draws["shares"]).sum(axis=-1), 1.0, atol=1e-5)

@@ -161,6 +161,7 @@ def test_mixed_precision_keeps_weights_and_statistics_single():
         from_nnx(Net(nnx.Rngs(0)), "cross_entropy", (X, Y), compute_dtype=dtype, **OPTIONS)
         for dtype in (jnp.bfloat16, None)
     )
+    seen.clear()
     found = half.full_energy(half.init)
     # BatchNorm's single-precision statistics must not pull what follows up to single precision.
     assert set(seen) == {jnp.dtype(jnp.bfloat16)}

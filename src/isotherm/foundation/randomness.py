@@ -55,7 +55,10 @@ def seed_words(seed: Any) -> Any:
                 "seed", "one key of two words", f"keys of shape {seed.shape}", "Use jax.random.key(0), or an integer."
             )
         return words if isinstance(words, Tracer) else np.asarray(words)
-    remedy = "Give any integer from 0 to 18446744073709551615."
+    if getattr(seed, "dtype", None) == np.uint32 and np.shape(seed) == (2,) and not isinstance(seed, Tracer):
+        # A key as `jax.random.PRNGKey` makes it.
+        return np.asarray(seed)
+    remedy = "Give any integer from 0 to 18446744073709551615, or a key of `jax.random.key`."
     number = check_integer("seed", seed, 0, remedy)
     if number >= 1 << 64:
         refuse("seed", "an integer below 2^64", seed, remedy)

@@ -13,8 +13,9 @@ from jax.core import Tracer
 
 from isotherm.foundation.parts import Static
 from isotherm.foundation.randomness import words
-from isotherm.minimization.objective import REACHED, Objective, SearchOver, packed
+from isotherm.minimization.objective import REACHED, Objective, SearchOver
 from isotherm.minimization.space import Space
+from isotherm.minimization.tracing import packed
 from isotherm.potentials.potential import Evaluation, Potential
 
 # Half the distance of the two points from which a slope is told where there are no gradients, in units of the box.

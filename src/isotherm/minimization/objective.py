@@ -2,17 +2,16 @@
 
 import contextlib
 import functools
-import gc
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from isotherm.foundation.errors import InputError, refuse
 from isotherm.minimization.space import Space
+from isotherm.minimization.tracing import called_on_host, packed, traced_dtype, unwrapped
 from isotherm.potentials.energy import EnergyPotential
 
 # A step for differences of functions without gradients, in units of the box: the root of the rounding error.
@@ -54,7 +53,7 @@ class Objective:
         self.ceiling = -np.inf
         self.patience: int | None = None
         self.callback: Callable[[], Any] | None = None
-        fun = _unwrapped(fun)
+        fun = unwrapped(fun)
         self.dtype = traced_dtype(fun, space)
         self.fun = fun
         self._programs: dict[Any, Any] = {}
@@ -205,7 +204,7 @@ class Objective:
                 x = (self.space.low + self.space.width * z).reshape(self.space.shape)
                 both = packed(self.fun, x)
             else:
-                both = self._called_on_host(z)
+                both = called_on_host(self._packed_on_host, z)
             value, gradient = both[0], both[1:] * self.space.width
             is_finite = jnp.isfinite(value) & jnp.all(jnp.isfinite(gradient))
             value = jnp.where(jnp.isfinite(value), value, self.ceiling)
@@ -213,20 +212,6 @@ class Objective:
 
         energy.defvjp(forward, lambda gradient, cotangent: (cotangent * gradient,))
         return EnergyPotential(energy)
-
-    def _called_on_host(self, z: Any) -> Any:
-        """Value and gradient by a call of the function from a program.
-
-        Words travel in the place of numbers: the thread that makes the call does not know of this search's double precision.
-        """
-        given = lax.bitcast_convert_type(z, jnp.uint32)
-        shape = jax.ShapeDtypeStruct((z.size + 1, *given.shape[1:]), jnp.uint32)
-
-        def call(words):
-            found = self._packed_on_host(np.asarray(words).view(z.dtype).reshape(-1).astype(float))
-            return np.ascontiguousarray(found, z.dtype).view(np.uint32).reshape(shape.shape)
-
-        return lax.bitcast_convert_type(jax.pure_callback(call, shape, given, vmap_method="sequential"), z.dtype)
 
     def _packed_on_host(self, z: np.ndarray) -> np.ndarray:
         value = self._call(self.space.point(z))
@@ -250,37 +235,3 @@ class Objective:
             moved[place] += step
             gradient[place] = (self._call(self.space.point(moved)) - value) / (moved[place] - z[place])
         return gradient
-
-
-def _unwrapped(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """What the user compiled, without his program, which would keep what it is traced with here."""
-    return getattr(fun, "__wrapped__", fun) if hasattr(fun, "lower") else fun
-
-
-def packed(fun: Callable[[Any], Any], x: Any) -> Any:
-    """The value and the flat gradient in one array: one transfer in the place of two."""
-    value, gradient = jax.value_and_grad(lambda x: jnp.reshape(fun(x), ()))(x)
-    return jnp.concatenate([jnp.reshape(value, 1), jnp.reshape(gradient, -1).astype(value.dtype)])
-
-
-def traced_dtype(fun: Callable[[Any], Any], space: Space) -> Any:
-    """The type in which JAX can differentiate a function, double if it can be; None if it cannot at all."""
-    if not callable(fun):
-        refuse("fun", "a function of an array", repr(fun), "Pass a function that returns a number.")
-    if _is_traced(fun, space, np.float64):
-        return np.float64
-    if not _is_traced(fun, space, np.float32):
-        return None
-    if jnp.result_type(float) != np.float64:
-        # A program of the user's may hold an array of NumPy that is in `fun` too, with the type of single precision.
-        jax.clear_caches()
-        gc.collect()
-    return np.float64 if _is_traced(fun, space, np.float64) else np.float32
-
-
-def _is_traced(fun: Callable[[Any], Any], space: Space, dtype: Any) -> bool:
-    """Whether a program of value and gradient can be written in a type."""
-    with jax.enable_x64(dtype == np.float64), contextlib.suppress(Exception):
-        program = jax.jit(lambda x: packed(fun, x)).lower(jax.ShapeDtypeStruct(space.shape, dtype))
-        return program.out_info.shape == (space.dimension + 1,)
-    return False

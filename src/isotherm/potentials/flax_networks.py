@@ -8,11 +8,14 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from isotherm.foundation.errors import refuse
+from isotherm.foundation.errors import refuse, short
 from isotherm.foundation.optional import require
 from isotherm.potentials.linen_dropout import asleep, awake, drops
 from isotherm.potentials.losses import Loss
 from isotherm.potentials.networks import Network, NetworkOptions, NetworkPotential, network_adapter, network_potential
+
+# Arguments of linen modules that say whether they train.
+_TRAINING = ("train", "training", "is_training", "deterministic", "use_running_average")
 
 
 @network_adapter
@@ -43,6 +46,8 @@ def from_nnx(
     is_made = not isinstance(module, nnx.Module)
     if is_made and not callable(module):
         refuse("module", "an nnx.Module or a function of nnx.Rngs", type(module).__name__, "Pass one of them.")
+    if is_made:
+        _check_maker(module)
     one = module(nnx.Rngs(0)) if is_made else module
     weights, random, rest = (_flat(nnx, state) for state in nnx.split(nnx.clone(one), nnx.Param, nnx.RngState, ...)[1:])
     dtype = options.get("compute_dtype")
@@ -102,14 +107,20 @@ def from_linen(
         loss: as in `from_nnx`.
         data: (inputs, targets).
         weights: variables as `module.init` returns them, for all chains to start from; None draws them for every chain.
-        train_argument: the name of the module's argument that says whether it trains, such as "train"; None if it has none. A
-            name that ends in "deterministic" or "use_running_average" is given the opposite.
+        train_argument: the name of the module's argument that says whether it trains, where it is not one of "train", "training",
+            "is_training", "deterministic" and "use_running_average", which are found. A name that ends in one of the last two is
+            given the opposite.
         **options: see `NetworkOptions`.
     """
     linen = require("flax.linen", "networks")
     prepare = options.get("prepare")
     inputs = jax.tree.map(lambda leaf: jnp.asarray(leaf[:1]), data[0])
     inputs = inputs if prepare is None else prepare(inputs)
+
+    if train_argument is None:
+        train_argument = next(
+            (name for name in _TRAINING if name in inspect.signature(module.__call__).parameters), None
+        )
 
     def mode(is_training):
         if train_argument is None:
@@ -127,6 +138,10 @@ def from_linen(
         with linen.intercept_methods(asleep(linen)):
             return module.init({"params": key, "dropout": key}, inputs, **mode(False))
 
+    if weights is not None and not (hasattr(weights, "keys") and "params" in weights):
+        refuse(
+            "weights", "variables as `module.init` returns them", short(weights), 'Pass all of them, not `["params"]`.'
+        )
     variables = init(jax.random.key(0)) if weights is None else weights
     # Layers exist only while the module is called.
     with linen.intercept_methods(watch):
@@ -154,6 +169,19 @@ def from_linen(
         apply, draw_weights if weights is None else variables["params"], others or (), rebuild, has_dropout
     )
     return network_potential(network, loss, data, **options)
+
+
+def _check_maker(make: Callable[..., Any]) -> None:
+    """Refuse a function that takes no `nnx.Rngs`."""
+    try:
+        signature = inspect.signature(make)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(None)
+    except TypeError:
+        remedy = "Write `lambda rngs: Net(rngs=rngs)`, so that every chain starts from weights of its own, or pass the module."
+        refuse("module", "an nnx.Module or a function of nnx.Rngs", f"a function of {signature}", remedy)
 
 
 def _check_call(module: Any, inputs: Any, named: dict[str, Any]) -> None:

@@ -3,12 +3,15 @@
 import dataclasses
 import math
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
+from jax.core import Tracer
 
-from isotherm.foundation.errors import check_choice, check_real
+from isotherm.foundation.errors import check_choice, check_real, refuse
 from isotherm.foundation.parts import Part
 
 Loss = Callable[[Array, Array], Array]
@@ -49,6 +52,26 @@ class Gaussian(Part):
         errors = (outputs - targets.reshape(outputs.shape)) / self.scale
         constant = jnp.log(self.scale) + 0.5 * math.log(2 * math.pi)
         return jnp.sum(0.5 * errors**2 + constant, axis=tuple(range(1, outputs.ndim)))
+
+
+def check_labels(labels: Any, output_shape: tuple[int, ...] | None) -> None:
+    """Refuse targets of `cross_entropy` that are no labels of classes of a network with such outputs.
+
+    Example:
+        >>> check_labels(np.array([0, 3, 1]), (3, 4))
+    """
+    if output_shape is None or isinstance(labels, Tracer):
+        return
+    if np.ndim(labels) != len(output_shape) - 1:
+        rule = f"(inputs, labels) with one whole number for every example, as outputs of shape {output_shape} say"
+        remedy = "Of one-hot labels take `labels.argmax(-1)`; drop an axis of one with `labels[:, 0]`."
+        refuse("data", rule, f"targets of shape {np.shape(labels)}", remedy)
+    found = np.asarray(labels)
+    lowest, highest, classes = found.min(), found.max(), output_shape[-1]
+    if np.any(found != np.round(found)) or lowest < 0 or highest >= classes:
+        got = f"targets from {lowest:g} to {highest:g}" + " that are not whole" * bool(np.any(found != np.round(found)))
+        remedy = 'Count classes from 0, and give the network an output for each. For a regression the loss is "squared_error".'
+        refuse("data", f"(inputs, labels) with labels from 0 to {classes - 1}, one for each output", got, remedy)
 
 
 LOSSES: dict[str, Loss] = {"cross_entropy": cross_entropy, "squared_error": squared_error}

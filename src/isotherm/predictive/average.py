@@ -12,7 +12,7 @@ from jax import Array, lax
 from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import check_choice, check_integer, check_real, refuse, short
 from isotherm.potentials.networks import NetworkPotential
-from isotherm.predictive.checks import check_draws, check_network
+from isotherm.predictive.checks import check_classifier, check_draws, check_network
 from isotherm.predictive.classification import entropy, mutual_information
 from isotherm.runs.estimates import normalized_weights
 
@@ -105,7 +105,7 @@ def predict(
     check_integer("batch_size", batch_size, 1, "Give examples at a time.")
     check_real("scale", scale, "Give the temperature of the logits.", above=0.0)
     check_draws("run", run)
-    check_network(potential)
+    check_classifier(potential)
     step = _step(potential, float(scale))
     pieces, number = _in_pieces(inputs, batch_size)
     targets = None if labels is None else _in_pieces(np.asarray(labels), batch_size)[0]

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isotherm.foundation.errors import refuse, short
+from isotherm.potentials.losses import Gaussian, squared_error
 
 
 def check_draws(name: str, value: Any) -> None:
@@ -22,6 +23,15 @@ def check_network(value: Any) -> None:
             "Pass what `iso.from_nnx`, `from_linen` or `from_equinox` gave; for other draws there is `run.estimate`."
         )
         refuse("potential", "the potential of a network", short(value), remedy)
+
+
+def check_classifier(potential: Any) -> None:
+    """Refuse a network whose outputs are no logits of classes."""
+    check_network(potential)
+    loss = getattr(potential, "loss", None)
+    if loss is squared_error or isinstance(loss, Gaussian):
+        remedy = "For a regression use `iso.predictive.outputs_of_draws(run, potential, inputs)` and `intervals`."
+        refuse("potential", "that of a classifier", "the loss of a regression", remedy)
 
 
 def as_numbers(name: str, values: Any) -> np.ndarray:

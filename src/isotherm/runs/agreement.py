@@ -63,6 +63,7 @@ def largest_r_hat(num_halves: int, draws_within: np.ndarray) -> np.ndarray:
     return np.sqrt(1.0 + np.clip(2.0 * expected, _AGREEING**2 - 1.0, np.maximum(usual, expected)))
 
 
+@np.errstate(divide="ignore", invalid="ignore", over="ignore")
 def drift_of(stretches: Stretches, draws_within: np.ndarray) -> np.ndarray:
     """How far the start of the run is from its end; see `Errors`."""
     length = stretches.mass.shape[1]

@@ -74,7 +74,7 @@ def advised_step(bias: Bias | None) -> float | None:
 def _note_on_heat(name: str, excess: float) -> str:
     remedy = "Lower `step_size`, until a step is short beside the narrowest well."
     if excess < 0:
-        remedy = "Chains did not mix while draws were taken, or theta moved faster than they: run longer, or take longer steps."
+        remedy = "Chains did not mix while draws were taken, or a contour moved faster than they: run longer, or take longer steps."
     return (
         f"In {name} gradients at the draws are those of {1.0 + excess:.2g} times the temperature: the draws do not follow the "
         f"distribution that was asked for. {remedy}"

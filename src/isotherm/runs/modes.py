@@ -54,7 +54,13 @@ def estimate_mode_masses(
 def _labels(modes: Any, draws: Any, log_weights: np.ndarray, num_modes: int | None) -> tuple[Callable[[Any], Any], int]:
     """A function from many positions to the numbers of their modes, and how many modes there are."""
     if callable(modes):
-        return for_each(modes), check_integer("num_modes", num_modes, 1, "Say how many modes the function names.")
+        number = check_integer("num_modes", num_modes, 1, "Say how many modes the function names.")
+        return _within(for_each(modes), number), number
+    if not jax.tree_util.all_leaves([draws]):
+        remedy = "Write `lambda x: jnp.argmin(...)` with `num_modes`, say."
+        refuse(
+            "modes", "a function from a position to a number, where positions are not one array", short(modes), remedy
+        )
     centers, one = np.asarray(modes), jax.tree.leaves(draws)[0].shape[np.ndim(log_weights) :]
     if centers.dtype.kind not in "fiu" or centers.shape[1:] != one or centers.ndim != len(one) + 1:
         rule = f"centers of shape (num_modes, {', '.join(map(str, one))}), or a function from a position to a number"
@@ -63,3 +69,17 @@ def _labels(modes: Any, draws: Any, log_weights: np.ndarray, num_modes: int | No
     count, size = len(centers), math.prod(one)
     rows = centers.reshape(count, size)
     return lambda positions: nearest_centers(positions.reshape(len(positions), size), rows)[0], count
+
+
+def _within(label: Callable[[Any], Any], number: int) -> Callable[[Any], np.ndarray]:
+    """The function, which may name no mode that is not there: its draws would be lost."""
+
+    def checked(positions: Any) -> np.ndarray:
+        found = np.asarray(label(positions), int)
+        if found.size and not 0 <= found.min() <= found.max() < number:
+            got = f"modes from {found.min()} to {found.max()}"
+            remedy = "Count from 0; draws that belong to none are a mode of their own."
+            refuse("modes", f"a function that names modes from 0 to {number - 1}", got, remedy)
+        return found
+
+    return checked

@@ -104,10 +104,11 @@ def _chosen(run: RunData, coordinates: Any) -> tuple[list[np.ndarray], list[str]
         if any(isinstance(one, str) for one in asked)
         else []
     )
-    kept = [place for one in asked for place in _places(one, size, names)]
-    if not kept:
+    found = [_places(one, size, names) for one in asked]
+    if not all(found) or not found:
         remedy = 'Names are those of the summary, as "beta[3]" or "beta"; numbers are counted through the leaves.'
         refuse("coordinates", f"names, or numbers from 0 to {size - 1}", short(coordinates), remedy)
+    kept = [place for places in found for place in places]
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(run.draws)]
     flat = np.concatenate([leaf.reshape(*leaf.shape[:lead], -1) for leaf in leaves], axis=-1)
     return [flat[..., number] for number in kept], [coordinate_name(shapes, number) for number in kept]

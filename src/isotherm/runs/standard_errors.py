@@ -64,6 +64,7 @@ class Errors(NamedTuple):
     drift: np.ndarray
 
 
+@np.errstate(divide="ignore", invalid="ignore", over="ignore")
 def errors_of(stretches: Stretches, log_weights: np.ndarray) -> Errors:
     """Means, standard errors and R-hat; the weights say whether any error can be known."""
     # A chain without weight, such as one that diverged, says nothing of the error.
@@ -76,8 +77,7 @@ def errors_of(stretches: Stretches, log_weights: np.ndarray) -> Errors:
     sums = (first - mean * mass[..., None]) / total
     variance, merged, carrying = _variance(sums)
     degrees = np.minimum(merged - 1.0, 2.0 / np.maximum(1.0 / carrying - 1.0 / merged, 1e-12))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        effective = np.where(variance > 0, spread / variance, np.inf)
+    effective = np.where(variance > 0, spread / variance, np.inf)
     num_chains = len(mass)
     of_chain = np.sum(sums, axis=1, keepdims=True) * (mass / np.sum(mass, axis=1, keepdims=True))[..., None]
     draws_within = spread / np.maximum(_variance(sums - of_chain)[0], 1e-300)

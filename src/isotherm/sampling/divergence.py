@@ -24,22 +24,26 @@ def refuse_run_without_draws(diverged_at: np.ndarray) -> NoReturn:
     refuse("callback", "such that the run goes on to its first draw", "a stop before it", "Lower `burn_in`.")
 
 
-def report_divergence(diverged_at: np.ndarray, throw: bool) -> None:
-    """Warn of chains that diverged, or raise."""
+def report_divergence(diverged_at: np.ndarray, throw: bool, has_ladder: bool = False) -> None:
+    """Warn of chains that diverged, or raise. The chains of a ladder are its replicas."""
     if np.all(diverged_at < 0):
         return
     places = np.argwhere(diverged_at >= 0)
-    named = [f"{_name(place)} at iteration {diverged_at[tuple(place)]}" for place in places[:5]]
+    named = [f"{_name(place, has_ladder)} at iteration {diverged_at[tuple(place)]}" for place in places[:5]]
     more = f" and {len(places) - 5} more" if len(places) > 5 else ""
-    message = (
-        f"{len(places)} of {diverged_at.size} chains diverged (energy not finite): {', '.join(named)}{more}. "
-        f"Their later draws have weight zero. {_REMEDY}"
-    )
+    what, then = "chains", "Their later draws have weight zero."
+    if has_ladder:
+        what, then = (
+            "replicas",
+            "They stay on their rungs, which no swap passes any more; on the target rung draws have weight zero.",
+        )
+    message = f"{len(places)} of {diverged_at.size} {what} diverged (energy not finite): {', '.join(named)}{more}. {then} {_REMEDY}"
     if throw:
         raise DivergenceError(message)
     warnings.warn(message, DivergenceWarning, stacklevel=5)
 
 
-def _name(place: np.ndarray) -> str:
+def _name(place: np.ndarray, has_ladder: bool) -> str:
     *run, chain = (int(number) for number in place)
-    return f"chain {chain}" + (f" of run {run[0]}" if run else "")
+    one, many = ("replica", "ladder") if has_ladder else ("chain", "run")
+    return f"{one} {chain}" + (f" of {many} {run[0]}" if run else "")

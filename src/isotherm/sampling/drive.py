@@ -122,7 +122,7 @@ def drive(prepared: PreparedRun, host: Host, reached: Reached, since: float) -> 
     if prepared.potential.space is not None and "best_position" in stats:
         stats["best_position"] = jax.tree.map(np.asarray, prepared.potential.space(stats["best_position"]))
     checkups = checkups_of(prepared, carry)
-    if not host.measure_bias or interrupts.received is not None:
+    if not host.measure_bias or interrupts.received is not None or np.all(diverged_at >= 0):
         checkups = [None] * len(checkups)
     # Those of a sweep go to its samplers' own runs.
     checkup = checkups[0] if prepared.layout.num_samplers is None else None
@@ -130,7 +130,7 @@ def drive(prepared: PreparedRun, host: Host, reached: Reached, since: float) -> 
     run = Run.assemble(sink.read(), times, stats, prepared.configs[0], environment(), **totals)
     if host.folder is not None:
         write_end(run, host.folder)
-    report_divergence(diverged_at, host.throw)
+    report_divergence(diverged_at, host.throw, prepared.layout.num_ladders is not None)
     interrupts.finish()
     if prepared.layout.num_samplers is None:
         return [run]

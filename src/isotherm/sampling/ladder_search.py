@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from scipy.special import ndtr
 
 from isotherm.exchange import Exchange, Ladder
 from isotherm.exchange.ladder import PilotLadder
 from isotherm.exchange.rules import Corrected
 from isotherm.foundation.errors import DivergenceWarning, refuse
-from isotherm.potentials.potential import Potential
+from isotherm.potentials.potential import Evaluation, Potential, WrappedPotential
 from isotherm.runs.bias_notes import advised_step
 from isotherm.runs.run import Run
 from isotherm.sampling.pilot import Watching
@@ -32,6 +33,24 @@ _AGREEING, _MOST_LOOKED_AT = 1.1, 64
 _NO_BETTER = 1.3
 # Swaps that a pair should accept, and the most rungs.
 _LEAST_ACCEPTANCE, _MOST_RUNGS = 0.3, 24
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _AsMoved(WrappedPotential):
+    """A constrained potential whose positions are as samplers move them, at any temperature, as hot rungs have it."""
+
+    @property
+    def space(self) -> None:
+        return None
+
+    def check_temperature(self, temperature: float | None) -> None:
+        pass
+
+    def draw(self, key_shared: Array, key_own: Array, iterations: Array, position: Any) -> Any:
+        return self.inner.draw(key_shared, key_own, iterations, position)
+
+    def evaluate(self, position: Any, batch: Any, noise: Any, model_state: Any) -> Evaluation:
+        return self.inner.evaluate(position, batch, noise, model_state)
 
 
 class FoundLadder(NamedTuple):
@@ -84,6 +103,8 @@ def find_ladder(
     """
     coupling = sampler.coupling
     assert isinstance(coupling, Exchange)
+    if potential.space is not None:
+        potential = _AsMoved(potential)
     target, step_size = coupling.ladder.temperatures[0], coupling.ladder.step_sizes[0]
     plain = dataclasses.replace(sampler, coupling=Watching(), window=None, step_size=step_size)
     samplers = {float(f * target): dataclasses.replace(plain, temperature=float(f * target)) for f in _FACTORS}
