@@ -63,4 +63,5 @@ def _independent(label: str, cell: dict[str, Any]) -> Row:
         return travel(DeterministicEvenOdd(window), num_rungs, rejection, num_steps, key)[0].trips.num_strict.sum()
 
     trips = np.asarray(jax.jit(jax.vmap(count))(keys), np.float64)
-    return Row.of_runs(label, "round trips, independent pairs", trips)
+    error = float(np.std(trips, ddof=1)) / len(trips) ** 0.5
+    return Row(label, "round trips, independent pairs", None, float(np.mean(trips)), error, len(trips))
