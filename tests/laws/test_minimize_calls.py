@@ -151,3 +151,9 @@ def test_an_interrupted_search_gives_what_it_has_found(options):
     assert not found.success
     assert found.message.startswith("The search was interrupted.")
     assert found.fun < 0.01
+
+
+def test_a_bound_is_met_exactly():
+    """The upper one is not the lower one plus their difference."""
+    found = iso.minimize(lambda x: -jnp.sum(x), bounds=[(-2.1, 0.3)] * 3, max_evaluations=300)
+    assert np.array_equal(found.x, [0.3, 0.3, 0.3])

@@ -62,3 +62,10 @@ def test_what_makes_networks_is_checked():
     with pytest.raises(ValueError, match=r"`weights` must be variables as `module.init` returns them"):
         iso.from_linen(linen.Dense(4), "cross_entropy", (X, Y), weights=variables["params"])
     assert iso.from_linen(linen.Dense(4), "cross_entropy", (X, Y), weights=variables)
+
+
+def test_bytes_that_go_to_a_network_as_they_are_are_told_of():
+    images = np.random.default_rng(0).integers(0, 256, (20, 3), np.uint8)
+    with pytest.warns(UserWarning, match=r"Inputs are bytes, from 0 to 255.*prepare=iso.data.Normalize"):
+        classifier(Y, images)
+    assert classifier(Y, images, prepare=lambda x: x / 255.0)

@@ -5,7 +5,7 @@ import dataclasses
 import tyro
 from rich.console import Console
 
-from isotherm.foundation.errors import refuse
+from isotherm.foundation.errors import InputError, refuse
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,23 +36,19 @@ class Minimize:
         from isotherm.cli.user_file import load_object
         from isotherm.minimization import minimize
 
-        found = minimize(
-            load_object(self.fun, "fun")[0],
-            self.init or None,
-            bounds=self._pairs(),
-            scale=self.scale,
-            target=self.target,
-            max_evaluations=self.budget,
-            noise=self.noise,
-            seed=self.seed,
-        )
+        fun, pairs = load_object(self.fun, "fun")[0], self._pairs()
+        options = {"scale": self.scale, "target": self.target, "noise": self.noise, "seed": self.seed}
+        try:
+            found = minimize(fun, self.init or None, bounds=pairs, max_evaluations=self.budget, **options)
+        except InputError as error:
+            raise InputError(_in_words_of_the_shell(str(error))) from error
         lines = {
             "x": " ".join(f"{value:.10g}" for value in found.x),
             "fun": f"{found.fun:.10g}",
             **({"std error": f"{found.fun_std_error:.2g}"} if "fun_std_error" in found else {}),
             "evaluations": str(found.nfev),
             "success": str(found.success),
-            "message": found.message.replace("`max_evaluations`", "--budget"),
+            "message": _in_words_of_the_shell(found.message),
         }
         for name, text in lines.items():
             console.print(f"{name:11}  {text}", highlight=False, markup=False, soft_wrap=True)
@@ -70,6 +66,21 @@ class Minimize:
             refuse("--bounds", "LOW HIGH for every coordinate", _counted(self.bounds), remedy)
         pairs = list(zip(self.bounds[::2], self.bounds[1::2], strict=True))
         return pairs * (self.dimension or 1) or None
+
+
+def _in_words_of_the_shell(message: str) -> str:
+    for argument, option in (
+        ("`max_evaluations`", "--budget"),
+        ("`noise=True`", "--noise"),
+        ("`x0`", "--init"),
+        ("`bounds=[(low, high), ...]`", "--bounds"),
+        ("`bounds`", "--bounds"),
+        ("`target`", "--target"),
+        ("`scale`", "--scale"),
+        ("`seed`", "--seed"),
+    ):
+        message = message.replace(argument, option)
+    return message
 
 
 def _counted(bounds: tuple[float, ...]) -> str:

@@ -106,6 +106,8 @@ def _changed(name: str, experiment: Any, config: Any, changes: dict[str, Any]) -
     if "num_runs" in given:
         check_integer("seeds", given["num_runs"], 1, "Give a number of repeats.")
     if "data_dir" in given:
+        if not pathlib.Path(given["data_dir"]).is_dir():
+            refuse("data_dir", "a folder that is there", str(given["data_dir"]), "`isotherm data` fills one.")
         given["data_dir"] = str(given["data_dir"])
     for method in given.get("methods", ()):
         check_choice("methods", method, tuple(experiment.ARMS))

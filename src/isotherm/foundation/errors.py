@@ -3,6 +3,7 @@
 Every refusal has one form: `` `name` must be <rule>; got <value>. `` followed by what to do.
 """
 
+import difflib
 import math
 import numbers
 import os
@@ -66,7 +67,9 @@ def check_real(
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """Return `value` if it is one of `choices`, or refuse it."""
     if not isinstance(value, str) or value not in choices:
-        refuse(name, "one of " + ", ".join(map(repr, choices)), short(value), "Choose one of them.")
+        close = difflib.get_close_matches(str(value), choices, 1)
+        remedy = f"Did you mean {close[0]!r}?" if close else "Choose one of them."
+        refuse(name, "one of " + ", ".join(map(repr, choices)), short(value), remedy)
     return value
 
 

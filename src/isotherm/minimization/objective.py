@@ -75,8 +75,11 @@ class Objective:
             raise
         except Exception as error:
             rule, got = f"a function of an array of shape {self.space.shape}", f"{type(error).__name__}: {error}"
-            remedy = "Check `x0` and `bounds=[(low, high), ...]`; further arguments go into `args=(...)`."
-            refuse("fun", rule, got, f"{remedy} The parameter for a random key is named `key`.")
+            remedy = (
+                "Call it yourself to see where it fails. If shapes are wrong, `x0` and `bounds=[(low, high), ...]` set them; "
+                "further arguments go into `args=(...)`, and the parameter for a random key is named `key`."
+            )
+            refuse("fun", rule, got, remedy)
         self.num_evaluations += number
         if np.all(np.isfinite(values)) and values[0] != values[-1]:
             got = f"{values[0]:.6g} and {values[-1]:.6g}"

@@ -14,13 +14,15 @@ class Space:
 
     Attributes:
         low: x at z = 0, flat.
-        width: x at z = 1, less that at z = 0.
+        high: x at z = 1.
+        width: their difference.
         is_bounded: whether z stays in [0, 1].
         start: z of the start that the user gave, or None.
         shape: of x.
     """
 
     low: np.ndarray
+    high: np.ndarray
     width: np.ndarray
     is_bounded: bool
     start: np.ndarray | None
@@ -38,7 +40,9 @@ class Space:
     def points(self, several: np.ndarray) -> np.ndarray:
         """Arguments for several z, along the first axis."""
         x = self.low + self.width * several
-        x = np.clip(x, self.low, self.low + self.width) if self.is_bounded else x
+        if self.is_bounded:
+            # A bound is met exactly, whatever is lost in the difference of two of them.
+            x = np.where(several >= 1.0, self.high, np.clip(x, self.low, self.high))
         return x.reshape(-1, *self.shape)
 
     def inside(self, z: np.ndarray) -> np.ndarray:
@@ -62,19 +66,19 @@ def space_of(x0: Any, bounds: Any, scale: float) -> Space:
             refuse("x0", "given where there are no bounds", "neither", "Pass x0=..., or bounds=[(low, high), ...].")
         check_real("scale", scale, "Give a length in units of x0.", above=0.0)
         width = np.full(start.size, float(scale))
-        return Space(start.reshape(-1), width, False, np.zeros(start.size), start.shape)
+        return Space(start.reshape(-1), start.reshape(-1) + width, width, False, np.zeros(start.size), start.shape)
     pairs = _pairs(bounds, None if start is None else start.size)
     is_valid = pairs.ndim == 2 and pairs.shape[1] == 2 and np.all(np.isfinite(pairs))
     if not is_valid or not np.all(pairs[:, 0] < pairs[:, 1]):
         rule = "(low, high) for every coordinate, finite, low below high"
         refuse("bounds", rule, repr(bounds), _remedy(pairs))
-    low, width = pairs[:, 0], pairs[:, 1] - pairs[:, 0]
+    low, high, width = pairs[:, 0], pairs[:, 1], pairs[:, 1] - pairs[:, 0]
     if start is None:
-        return Space(low, width, True, None, low.shape)
+        return Space(low, high, width, True, None, low.shape)
     flat = start.reshape(-1)
-    if flat.shape != low.shape or not np.all((flat >= low) & (flat <= pairs[:, 1])):
+    if flat.shape != low.shape or not np.all((flat >= low) & (flat <= high)):
         refuse("x0", f"{low.shape[0]} numbers within the bounds", repr(x0), "Move it inside, or leave it out.")
-    return Space(low, width, True, (flat - low) / width, start.shape)
+    return Space(low, high, width, True, (flat - low) / width, start.shape)
 
 
 _FORM = "Write `bounds=[(low, high), (low, high)]` for two coordinates."

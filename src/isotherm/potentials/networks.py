@@ -7,6 +7,7 @@ from typing import Any, TypedDict, TypeVar, Unpack
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from isotherm.foundation.calls import checked_call
@@ -192,6 +193,11 @@ def network_potential(
         refuse("data", "a pair (inputs, targets)", type(data).__name__, "Give the inputs first.")
     if network.has_dropout and "dropout" not in given:
         message = 'The network has dropout, which is off while sampling. Pass dropout="off" if that is meant, or dropout="on".'
+        warnings.warn(message, stacklevel=4)
+    if options["prepare"] is None and any(
+        getattr(leaf, "dtype", None) == np.uint8 for leaf in jax.tree.leaves(data[0])
+    ):
+        message = "Inputs are bytes, from 0 to 255, and go to the network as they are. Pass prepare=iso.data.Normalize(mean, std)."
         warnings.warn(message, stacklevel=4)
     dtype = options["compute_dtype"]
     if dtype is not None and not jnp.issubdtype(jnp.dtype(dtype), jnp.floating):

@@ -177,7 +177,8 @@ def _draws(means: ArrayLike, draw_weights: ArrayLike | None, noise: ArrayLike | 
     """Means, weights of sum one, and standard deviations of the draws that have weight."""
     mu = as_numbers("means", means)
     if mu.ndim != 2 or not mu.size:
-        refuse("means", "of shape (draws, examples)", f"shape {mu.shape}", "Put the draws first.")
+        remedy = "Put the draws first. Of outputs with an axis of one take `outputs[..., 0]`."
+        refuse("means", "of shape (draws, examples)", f"shape {mu.shape}", remedy)
     v = check_weights("draw_weights", draw_weights, len(mu))
     sd = np.asarray(1.0 if noise is None else noise, np.float64)
     if sd.shape not in ((), (len(mu),), mu.shape):
