@@ -1,5 +1,6 @@
 """Programs of runs, for tests that look at what was compiled."""
 
+import re
 from typing import Any
 
 import jax
@@ -29,3 +30,9 @@ def text_of(run: PreparedRun) -> str:
     block = program.block(Times(*run.times.rule, 0, 0), -np.inf, 0, 0)
     arguments = (program, run.keys, None, carry, records, block)
     return jax.jit(Program._advance, donate_argnums=(3, 4)).lower(*arguments).compile().as_text() or ""
+
+
+def computations(text: str) -> dict[str, list[str]]:
+    """Instructions of each computation by its name."""
+    blocks = re.findall(r"^(?:ENTRY )?%?([\w.\-]+) \(.*?\{\n(.*?)^\}", text, re.MULTILINE | re.DOTALL)
+    return {name: body.splitlines() for name, body in blocks}

@@ -15,9 +15,8 @@ from jax import lax
 
 import isotherm as iso
 from isotherm.engine import periodic, program, programs
-from isotherm.exchange import Adjacent, swaps
 from isotherm.kernels import SGLD
-from tests.compiled import prepared, text_of
+from tests.compiled import computations, prepared, text_of
 
 pytestmark = pytest.mark.as_users
 
@@ -51,12 +50,6 @@ def compiled(sampler):
     run = prepared(potential, sampler, start, num_steps=100, num_chains=CHAINS, thinning=10)
     assert run.program.chunk == 1
     return text_of(run)
-
-
-def computations(text):
-    """Instructions of each computation by its name."""
-    blocks = re.findall(r"^(?:ENTRY )?%?([\w.\-]+) \(.*?\{\n(.*?)^\}", text, re.MULTILINE | re.DOTALL)
-    return {name: body.splitlines() for name, body in blocks}
 
 
 def innermost(text):
@@ -161,42 +154,6 @@ def test_batches_that_the_compiler_moves_out_of_their_loop_would_be_seen(monkeyp
 
     monkeypatch.setattr(program, "work_inside", naive)
     assert any(measuring())
-
-
-def is_one_function(sampler):
-    """Whether a CPU runs the loop over the iterations of a toy as one function, and does not dispatch every operation of it."""
-    run = prepared(lambda x: jnp.sum(jnp.cos(x)), sampler, jnp.ones(2), num_steps=100, thinning=10)
-    known = computations(text_of(run))
-    loops = {
-        name: body for name, lines in known.items() for line in lines for body in re.findall(r"body=%?([\w.\-]+)", line)
-    }
-    called = {
-        name
-        for lines in known.values()
-        for line in lines
-        if 'xla_cpu_small_call="true"' in line
-        for name in re.findall(r"to_apply=%?([\w.\-]+)", line)
-    }
-    trace = f"f32[{run.program.group},{sampler.coupling.needs.num_chains}]"
-    holders = [
-        name for name, body in loops.items() if any(trace in line and "update-slice" in line for line in known[body])
-    ]
-    assert holders
-    return any(name in called for name in holders)
-
-
-@pytest.mark.skipif(jax.default_backend() != "cpu", reason="CPUs alone have such functions.")
-def test_loops_of_exchange_are_one_function(monkeypatch):
-    in_turn = iso.resgld(0.1, temperatures=(1.0, 2.0, 4.0), scheme=Adjacent())
-    even_odd = iso.resgld(0.1, temperatures=(1.0, 2.0, 4.0))
-    assert all(is_one_function(sampler) for sampler in (iso.resgld(0.1), even_odd, in_turn))
-
-    # The control: a scatter is dispatched, and with it all else.
-    def scattered(permutation):
-        return jnp.zeros_like(permutation).at[permutation].set(jnp.arange(len(permutation), dtype=permutation.dtype))
-
-    monkeypatch.setattr(swaps, "inverse", scattered)
-    assert not is_one_function(in_turn)
 
 
 def test_changed_numbers_compile_nothing():

@@ -1,12 +1,11 @@
 """Calls with wrong arguments: messages that name what was meant, in place of Python's."""
 
-import difflib
 import functools
 import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, TypeVar
 
-from isotherm.foundation.errors import refuse
+from isotherm.foundation.errors import closest, refuse
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -89,8 +88,8 @@ def _meant(option: str, known: list[str]) -> str:
         return f"Did you mean `{alias}`?" + (" It is one minus the momentum." if option == "momentum" else "")
     if option in _OF_SAMPLE and "step_size" in known:
         return f"Pass it to `iso.sample(..., {option}=...)`."
-    close = difflib.get_close_matches(option, known, 1)
-    return f"Did you mean `{close[0]}`?" if close else f"It takes: {', '.join(known)}."
+    close = closest(option, known)
+    return f"Did you mean `{close}`?" if close else f"It takes: {', '.join(known)}."
 
 
 def _refuse_call(

@@ -8,6 +8,7 @@ import math
 import numbers
 import os
 import pathlib
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 
@@ -67,10 +68,20 @@ def check_real(
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """Return `value` if it is one of `choices`, or refuse it."""
     if not isinstance(value, str) or value not in choices:
-        close = difflib.get_close_matches(str(value), choices, 1)
-        remedy = f"Did you mean {close[0]!r}?" if close else "Choose one of them."
+        close = closest(str(value), choices)
+        remedy = f"Did you mean {close!r}?" if close else "Choose one of them."
         refuse(name, "one of " + ", ".join(map(repr, choices)), short(value), remedy)
     return value
+
+
+def closest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that is most like another one; None where none is much like it.
+
+    Example:
+        >>> closest("csgl", ("sgld", "csgld"))
+        'csgld'
+    """
+    return next(iter(difflib.get_close_matches(word, list(known), 1)), None)
 
 
 def check_type(name: str, value: Any, kind: type, rule: str, remedy: str) -> Any:

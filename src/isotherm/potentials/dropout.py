@@ -15,23 +15,22 @@ _REMEDY = (
 )
 
 
-def check_dropout(outputs: Callable[..., Array], init: Any, inputs: Any) -> None:
+def check_dropout(outputs: Callable[..., Array], weights: Any, inputs: Any) -> None:
     """Refuse `dropout="on"` for a network whose outputs in training do not depend on the key that masks are drawn with.
 
     Args:
         outputs: maps (weights, inputs), with `key` and `is_training`, to outputs.
-        init: weights, or a function of a key that makes them.
-        inputs: of all examples.
+        weights: or their shapes.
+        inputs: of some examples, or their shapes.
     """
-    key = jax.random.key(0)
-    weights = jax.eval_shape(init, key) if callable(init) else init
-    some = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((2, *leaf.shape[1:]), leaf.dtype), inputs)
 
     def trained(key, weights, inputs):
         return outputs(weights, inputs, key=key, is_training=True)
 
     rule = '"off" for a network that fails with a key of masks'
-    program = call_traced("dropout", rule, jax.make_jaxpr(trained), key, weights, some, where=_REMEDY).jaxpr
+    program = call_traced(
+        "dropout", rule, jax.make_jaxpr(trained), jax.random.key(0), weights, inputs, where=_REMEDY
+    ).jaxpr
     # What the key has gone into, operation by operation.
     reached = {id(program.invars[0])}
     for operation in program.eqns:

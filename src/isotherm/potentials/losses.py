@@ -54,13 +54,21 @@ class Gaussian(Part):
         return jnp.sum(0.5 * errors**2 + constant, axis=tuple(range(1, outputs.ndim)))
 
 
-def check_labels(labels: Any, output_shape: tuple[int, ...] | None) -> None:
-    """Refuse targets of `cross_entropy` that are no labels of classes of a network with such outputs.
+def check_classes(labels: Any, outputs: Callable[..., Array], weights: Any, inputs: Any) -> None:
+    """Refuse targets of `cross_entropy` that are no labels of a network's classes.
 
-    Example:
-        >>> check_labels(np.array([0, 3, 1]), (3, 4))
+    Args:
+        labels: of all examples.
+        outputs: maps (weights, inputs) to outputs.
+        weights: or their shapes.
+        inputs: of some examples, or their shapes.
     """
-    if output_shape is None or isinstance(labels, Tracer):
+    try:
+        output_shape = jax.eval_shape(outputs, weights, inputs).shape
+    except Exception:
+        # Sampling says more of a network that fails.
+        return
+    if isinstance(labels, Tracer):
         return
     if np.ndim(labels) != len(output_shape) - 1:
         rule = f"(inputs, labels) with one whole number for every example, as outputs of shape {output_shape} say"

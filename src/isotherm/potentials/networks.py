@@ -18,7 +18,7 @@ from isotherm.foundation.randomness import words
 from isotherm.potentials.batches import Batch
 from isotherm.potentials.dropout import check_dropout
 from isotherm.potentials.likelihood import LikelihoodPotential
-from isotherm.potentials.losses import Loss, as_loss, check_labels, cross_entropy
+from isotherm.potentials.losses import Loss, as_loss, check_classes, cross_entropy
 from isotherm.potentials.potential import Potential
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -220,22 +220,20 @@ def network_potential(
         compute_dtype=None if dtype is None else jnp.dtype(dtype).name,
         prepare=options["prepare"],
     )
+    shapes = _shapes_of_two(potential)
     if potential.loss is cross_entropy:
-        check_labels(potential.data[1], _output_shape(potential))
+        check_classes(potential.data[1], potential.outputs, *shapes)
     if potential.has_dropout:
-        check_dropout(potential.outputs, potential.init, potential.data[0])
+        check_dropout(potential.outputs, *shapes)
     return potential
 
 
-def _output_shape(potential: NetworkPotential) -> tuple[int, ...] | None:
-    """The shape of outputs for two examples; None where the network fails, of which sampling says more."""
-    some = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((2, *leaf.shape[1:]), leaf.dtype), potential.data[0])
+def _shapes_of_two(potential: NetworkPotential) -> tuple[Any, Any]:
+    """Shapes of the weights, and of the inputs of two examples."""
     init = potential.init
     weights = jax.eval_shape(init, jax.random.key(0)) if callable(init) else init
-    try:
-        return jax.eval_shape(potential.outputs, weights, some).shape
-    except Exception:
-        return None
+    inputs = potential.data[0]
+    return weights, jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((2, *leaf.shape[1:]), leaf.dtype), inputs)
 
 
 def _cast(tree: Any, dtype: str) -> Any:

@@ -83,7 +83,7 @@ def summary_of(run: RunEstimates) -> Summary:
         Coordinate(coordinate_name(shapes, int(judged[place])), *(float(part[place]) for part in columns))
         for place in worst
     ]
-    if not run.claims_distribution or np.all(np.asarray(run.stats.get("diverged_at", -1)) >= 0):
+    if not run.claims_distribution or _has_died(run):
         return Summary(rows, _notes(run), size)
     named = [] if run.bias is None else [f"`{coordinate_name(shapes, place)}`" for place in run.bias.coordinates]
     notes = (
@@ -121,7 +121,7 @@ def _notes(run: RunEstimates, agreement: str = "") -> list[str]:
     began = f"{total} draws of {run.name or 'a sampler'} in {run.num_steps} iterations: {time_of(run)}."
     notes = [began + _aim(run) + agreement]
     notes += notes_at_once(run)
-    if "diverged_at" not in run.stats or np.all(np.asarray(run.stats["diverged_at"]) >= 0):
+    if "diverged_at" not in run.stats or _has_died(run):
         return notes
     notes += notes_on_exchange(run) + notes_on_contours(run) + notes_on_cycles(run) + _notes_on_precision(run)
     effective = run.effective_sample_size()
@@ -146,8 +146,7 @@ def _aim(run: RunData) -> str:
 def notes_at_once(run: RunData) -> list[str]:
     """What can be said without a look at any draw."""
     notes, asked = [], run.config.get("settings", {}).get("num_steps", run.num_steps)
-    has_died = bool(np.all(np.asarray(run.stats.get("diverged_at", -1)) >= 0))
-    if run.num_steps < asked and not has_died:
+    if run.num_steps < asked and not _has_died(run):
         notes.append(
             f"Stopped after {run.num_steps} of {asked} iterations; with a folder (`out=`) it can go on (`iso.resume`)."
         )
@@ -158,9 +157,14 @@ def notes_at_once(run: RunData) -> list[str]:
     if diverged.any():
         what = "replicas" if "num_swaps" in run.stats else "chains"
         notes.append(f"{int(diverged.sum())} of {diverged.size} {what} diverged; lower `step_size` or use a `box`.")
-    if has_died:
+    if _has_died(run):
         return [*notes, "None is left: what they drew before they diverged is no sample of anything."]
     return notes + _notes_on_starts(run) + _notes_on_temperature(run) + _notes_on_kernels(run)
+
+
+def _has_died(run: RunData) -> bool:
+    """Whether no chain is left; of a run that has not ended that is not known."""
+    return bool(np.all(np.asarray(run.stats.get("diverged_at", -1)) >= 0))
 
 
 def _notes_on_kernels(run: RunData) -> list[str]:
