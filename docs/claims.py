@@ -25,7 +25,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import norm, t
 
-from docs.remarks import UNDER_REVISION
 from isotherm.experiments.result import shown
 
 CONFIRMED, PARTLY, UNDECIDED, REFUTED, NOT_RUN = "confirmed", "partly", "undecided", "refuted", "not yet run"
@@ -47,7 +46,7 @@ _PREFACE = (
     "undecided in between.",
     "- Numbers without an error, such as those of single runs, decide about tolerances and thresholds alone.",
     "- A claim of which some parts hold and others do not is confirmed partly; one of which parts are refuted and none holds is "
-    "refuted. What has no record, or one under revision, is not yet run.",
+    "refuted. What has no record is not yet run.",
 )
 
 
@@ -160,19 +159,12 @@ def _error(values: np.ndarray) -> float:
 
 
 def _row(experiment: str, method: str, metric: str, records: dict[str, dict[str, Any]]) -> dict[str, Any] | None:
-    """The row of a record; None where there is none, or where it stands under revision."""
-    if experiment not in records or _is_void(experiment, method, metric):
+    """The row of a record; None where there is none."""
+    if experiment not in records:
         return None
     pattern = method.replace("DEO*", "DEO[*]").replace("[*][*]", "[*]")
     rows = [row for row in records[experiment]["rows"] if row["metric"] == metric]
     return next((row for row in rows if fnmatch.fnmatchcase(row["method"], pattern)), None)
-
-
-def _is_void(experiment: str, method: str, metric: str) -> bool:
-    if experiment not in UNDER_REVISION:
-        return False
-    parts = UNDER_REVISION[experiment][0]
-    return not parts or any(part in method or part in metric for part in parts)
 
 
 def tally(claims: list[dict[str, Any]], records: dict[str, dict[str, Any]]) -> Counter[str]:

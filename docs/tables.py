@@ -12,7 +12,7 @@ from typing import Any
 
 from docs.claims import claims_page, load_claims, tally_table
 from docs.minimize_tables import MINIMIZE
-from docs.remarks import REMARKS, UNDER_REVISION
+from docs.remarks import REMARKS
 from docs.study_tables import STUDIES
 from isotherm.experiments.result import shown
 
@@ -58,7 +58,7 @@ def experiments_table() -> str:
     for name, (metrics, methods) in SHOWN.items():
         for row in found[name]["rows"]:
             if row["metric"] in metrics and row["method"] in methods:
-                lines.append(f"| `{name}` | {_cells(row, name)} |")
+                lines.append(f"| `{name}` | {_cells(row)} |")
     return "\n".join(lines)
 
 
@@ -77,7 +77,7 @@ def mushroom_table() -> str:
         if not row["metric"].startswith("regret"):
             continue
         error = "" if row["std_error"] is None else f" ± {row['std_error']:.0f}"
-        cells.setdefault(row["method"], {})[row["metric"]] = f"{row['ours']:.0f}{error}{_mark('mushroom', row)}"
+        cells.setdefault(row["method"], {})[row["metric"]] = f"{row['ours']:.0f}{error}"
     return _markdown("agent", cells)
 
 
@@ -93,16 +93,15 @@ def experiments_page() -> str:
         asked = questions[name]
         shown = [row for row in record["rows"] if _is_shown(row, asked["rows"])]
         text += f"\n## {name}\n\n**{asked['question']}**\n\n{asked['answer']}\n\n"
-        text += f"**Under revision** (rows marked †): {UNDER_REVISION[name][1]}.\n\n" if name in UNDER_REVISION else ""
         pictures = sorted(path.name for path in (ROOT / "results" / name).glob("*.png"))
         for picture in pictures:
             caption = captions.get(name, {}).get(picture.removesuffix(".png"))
             text += f"![{picture}](../results/{name}/{picture})\n\n" + (f"*{caption}*\n\n" if caption else "")
-        text += f"{_rows_table(shown, name)}\n"
+        text += f"{_rows_table(shown)}\n"
         text += f"{REMARKS[name]}\n\n" if name in REMARKS else ""
         text += f"Scale: {record['scale']}, {record['seconds']:.0f} s, seed {record['seed']}.\n\n"
         text += f"<details><summary>All {len(record['rows'])} numbers</summary>\n\n"
-        text += f"{_rows_table(record['rows'], name)}\n</details>\n"
+        text += f"{_rows_table(record['rows'])}\n</details>\n"
     return text
 
 
@@ -110,24 +109,15 @@ def _is_shown(row: dict[str, Any], patterns: list[list[str]]) -> bool:
     return any(fnmatchcase(row["method"], method) and fnmatchcase(row["metric"], metric) for method, metric in patterns)
 
 
-def _rows_table(rows: list[dict[str, Any]], name: str) -> str:
-    lines = "".join(f"| {_cells(row, name)} |\n" for row in rows)
+def _rows_table(rows: list[dict[str, Any]]) -> str:
+    lines = "".join(f"| {_cells(row)} |\n" for row in rows)
     return f"| method | metric | thesis | ours | runs |\n|---|---|---|---|---|\n{lines}"
 
 
-def _mark(name: str, row: dict[str, Any]) -> str:
-    """A dagger on numbers that a finding has made void."""
-    if name not in UNDER_REVISION:
-        return ""
-    parts = UNDER_REVISION[name][0]
-    is_void = not parts or any(part in row["method"] or part in row["metric"] for part in parts)
-    return " †" if is_void else ""
-
-
-def _cells(row: dict[str, Any], name: str) -> str:
+def _cells(row: dict[str, Any]) -> str:
     thesis = "" if row["thesis"] is None else f"{row['thesis']:.4g}"
     ours = shown(row["ours"], row["std_error"])
-    return f"{row['method']} | {row['metric']} | {thesis} | {ours}{_mark(name, row)} | {row['runs']}"
+    return f"{row['method']} | {row['metric']} | {thesis} | {ours} | {row['runs']}"
 
 
 _WITH_OPTION = ", with our XLA option"

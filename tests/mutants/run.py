@@ -54,22 +54,31 @@ class Fault:
     def apply(self, source: pathlib.Path) -> None:
         """Put the fault into a copy of `src/isotherm`."""
         path = source / self.file
-        text = path.read_text()
-        if text.count(self.old) != 1:
-            raise ValueError(
-                f"{self.name}: the text occurs {text.count(self.old)} times in {self.file}, and must once."
-            )
-        path.write_text(text.replace(self.old, self.new))
+        path.write_text(path.read_text().replace(self.old, self.new))
+
+    def obsolete(self) -> list[str]:
+        """What of it the source and the tests no longer have."""
+        number = (SOURCE / self.file).read_text().count(self.old)
+        gone = [] if number == 1 else [f"{self.name}: its text occurs {number} times in {self.file}, and must once"]
+        for test in self.tests:
+            path, _, function = test.partition("::")
+            text = (ROOT / path).read_text() if path.endswith(".py") else ""
+            if not (ROOT / path).exists() or f"def {function.partition('[')[0]}" not in text + "def ":
+                gone.append(f"{self.name}: there is no test {test}")
+        return gone
 
 
 def read_faults() -> list[Fault]:
-    """All faults, each with a name of its own."""
+    """All faults, each with a name of its own and in the source as it is."""
     stored = tomllib.loads(FAULTS.read_text())["fault"]
     faults = [Fault(**{**one, "tests": tuple(one["tests"])}) for one in stored]
     names = [fault.name for fault in faults]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise ValueError(f"Faults with the same name: {repeated}.")
+    gone = [text for fault in faults for text in fault.obsolete()]
+    if gone:
+        raise ValueError("; ".join(gone))
     return faults
 
 

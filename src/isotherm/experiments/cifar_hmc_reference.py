@@ -6,7 +6,8 @@ cyclical SGHMC, 0.412 and 1.56 for cyclical SGLD, and 0.547 and 2.48 for momentu
 thesis' numbers, as accuracies of averages of probabilities.
 
 Step sizes, the partition, zeta and the ladder are ours: they start at the learning rate of the other experiments and fall by half
-twice.
+twice. At temperature 1 energies of neighboring rungs differ by half the number of weights times the difference of temperatures, so
+that rungs which swap are close.
 """
 
 from collections.abc import Callable
@@ -27,7 +28,7 @@ _WARM = {"temperature": 1.0, "decay": 0.5}
 ARMS = {
     "M-SGD x P4": Arm(parallel.msgd),
     "SGHMC x P4": Arm(parallel.sghmc, _WARM),
-    "reSGHMC x P4": Arm(parallel.resghmc, {**_WARM, "temperature_ratio": 1.5}),
+    "reSGHMC x P4": Arm(parallel.resghmc, {**_WARM, "temperature_ratio": 1.02, "buffer": 0.0}),
     "ICSGHMC x P4": Arm(parallel.icsghmc, {**_WARM, "low": 1e4, "width": 500.0, "zeta": 2250.0}),
     "cycSGHMC x T4": Arm(
         cyclical.cycsghmc,
