@@ -152,18 +152,25 @@ def short_bench_table() -> str:
 
 
 def images_table() -> str:
-    """Images per second on a GPU."""
-    rows = json.loads((ROOT / "results" / "images" / "record.json").read_text())
-    plain = next(row["images_per_second"] for row in rows if row["method"] == "M-SGD" and row["network"] == "resnet20")
+    """Images per second on a GPU, of programs that were compiled alone, and beside others (†)."""
+    alone, beside = (
+        json.loads((ROOT / "results" / "images" / f"{name}.json").read_text()) for name in ("record", "beside")
+    )
+    plain = next(row["images_per_second"] for row in alone if row["method"] == "M-SGD" and row["network"] == "resnet20")
+    named = [(f"{row['network']}, {row['method']} x {row['num_chains']}", row) for row in alone]
+    named += [
+        (f"{row['network']}, {row['method']} x {row['num_chains']}{', deterministic' * bool(row['xla_flags'])} †", row)
+        for row in beside
+    ]
     cells = {
-        f"{row['network']}, {row['method']} x {row['num_chains']}": {
+        name: {
             "images/s": f"{row['images_per_second']:,.0f}",
             "seconds of an image": f"{plain / row['images_per_second']:.2f}",
             "compiling": f"{row['compile_seconds']:.0f} s",
             "peak memory": f"{row['peak_bytes'] / 1e9:.2f} GB",
             "weights of a network": f"{row['num_weights']:,}",
         }
-        for row in rows
+        for name, row in named
         if row["kind"] == "speed"
     }
     return _markdown("network, sampler x chains", cells)

@@ -8,6 +8,7 @@ import jax
 import pytest
 
 import isotherm as iso
+from isotherm.engine import programs
 from isotherm.foundation.compilation_cache import use_compilation_cache
 
 DIRECTORY = "jax_compilation_cache_dir"
@@ -28,17 +29,18 @@ print(len(compiled))
 """
 
 WITH_OPTIONS = """
-import jax, jax.numpy as jnp
+import jax, jax.numpy as jnp, numpy as np
 import isotherm as iso
 from isotherm.engine import programs
+from jax._src import monitoring
+compiled = []
 path = iso.use_compilation_cache()
-own = jax.config.jax_persistent_cache_enable_xla_caches
 x = jnp.arange(3.0)
-before = len(list(path.glob("*-cache")))
-programs.call(lambda x: jnp.sin(x) + 1, x, options=(("xla_cpu_enable_fast_math", False),))
-kept = len(list(path.glob("*-cache"))) - before
-programs.call(lambda x: jnp.cos(x) + 1, x)
-print(path, own == jax.config.jax_persistent_cache_enable_xla_caches, 10 * kept + len(list(path.glob("*-cache"))) - before)
+monitoring.register_event_listener(lambda event, **_: compiled.append(event) if event.endswith("cache_misses") else None)
+function = lambda x: jnp.sin(x) + 1
+options = (("xla_gpu_enable_command_buffer", "FUSION"),)
+found = [np.asarray(programs.call(function, x, options=options)).tolist() for _ in range(3)]
+print(path, found[0] == found[1] == found[2] == (np.sin(np.arange(3.0, dtype=np.float32)) + 1).tolist(), len(compiled))
 """
 
 
@@ -71,9 +73,28 @@ def test_a_second_process_finds_the_programs_and_the_same_bytes(tmp_path):
     assert not (tmp_path / "other").exists()
 
 
-def test_programs_with_options_are_not_kept(tmp_path):
-    """Those of options that capture convolutions in CUDA graphs fail when they come from the disk."""
-    assert child(tmp_path, WITH_OPTIONS)[1:] == ("True", 1)
+def test_programs_with_options_are_kept_in_both_forms(tmp_path):
+    assert child(tmp_path, WITH_OPTIONS)[1:] == ("True", 2)
+    assert child(tmp_path, WITH_OPTIONS)[1:] == ("True", 0)
+
+
+class Lowered:
+    """Stands for a program on a GPU, which there is none of here: what it is compiled with is what it returns."""
+
+    def compile(self, compiler_options):
+        return lambda: compiler_options
+
+
+@pytest.mark.parametrize(("folder", "first"), [("folder", ""), (None, "FUSION")])
+def test_from_the_disk_the_first_call_is_without_graphs(folder, first):
+    """Those of convolutions would be captured with kernels that are not loaded."""
+    before = getattr(jax.config, DIRECTORY)
+    jax.config.update(DIRECTORY, folder)
+    try:
+        program = programs._with_options(Lowered(), {"xla_gpu_enable_command_buffer": "FUSION"})
+    finally:
+        jax.config.update(DIRECTORY, before)
+    assert [program()["xla_gpu_enable_command_buffer"] for _ in range(3)] == [first, "FUSION", "FUSION"]
 
 
 @pytest.fixture

@@ -1,18 +1,19 @@
 """Compiled programs: one for each structure and shapes, whatever the numbers; released with the functions they were made of."""
 
-import contextlib
-import math
+import itertools
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from isotherm.foundation.compilation_cache import are_programs_kept
 from isotherm.foundation.parts import functions_of
 
 _PROGRAMS: dict[Any, Callable[..., Any]] = {}
+_WITHOUT_GRAPHS = {"xla_gpu_enable_command_buffer": ""}
 
 
 def call(
@@ -20,7 +21,7 @@ def call(
 ) -> Any:
     """`function(*arguments)`, compiled. Arguments whose places are in `donated` give up their memory.
 
-    `options` are pairs for the compiler, left out where it does not know them; a program with options is not kept on disk.
+    `options` are pairs for the compiler, left out where it does not know them.
     Programs take flat lists of arrays, so that they hold none of the user's functions, and go when these do.
     """
     parts = [jax.tree.flatten(argument) for argument in arguments]
@@ -62,30 +63,26 @@ def _compile(function, structures, leaves, donated, options) -> Callable[..., An
     return lambda *given: jax.tree.unflatten(structure, program(*given))
 
 
-def _with_options(lowered: Any, options: dict[str, str]) -> Any:
+def _with_options(lowered: Any, options: dict[str, str]) -> Callable[..., Any]:
     try:
-        with _not_on_disk():
-            return lowered.compile(compiler_options=options)
+        if are_programs_kept():
+            return _once_without_graphs(lowered, options)
+        return lowered.compile(compiler_options=options)
     except jax.errors.JaxRuntimeError:
         return lowered.compile()
 
 
-@contextlib.contextmanager
-def _not_on_disk() -> Iterator[None]:
-    """Neither the program nor the choices of its algorithms go to JAX's cache on disk, or come from there.
+def _once_without_graphs(lowered: Any, options: dict[str, str]) -> Callable[..., Any]:
+    """A program that may come from the disk: its first call runs without CUDA graphs.
 
-    CUDA graphs cannot be captured with kernels of cuDNN that the process has not loaded yet, and fail with its status 5003. Trying
-    algorithms against each other loads them; a program from the disk would come without.
+    Graphs cannot be captured with kernels of cuDNN that the process has not loaded yet, and fail with its status 5003. Trying
+    algorithms against each other loads them; a program from the disk comes without, and running it kernel by kernel loads them.
+    Compiled in one process both have the same algorithms. The one without comes first, so that a process that is killed
+    between the two does not leave the other alone on the disk.
     """
-    changes = {"jax_persistent_cache_min_compile_time_secs": math.inf, "jax_persistent_cache_enable_xla_caches": "none"}
-    before = {name: getattr(jax.config, name) for name in changes}
-    for name, value in changes.items():
-        jax.config.update(name, value)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            jax.config.update(name, value)
+    without = lowered.compile(compiler_options={**options, **_WITHOUT_GRAPHS})
+    later = itertools.chain([without], itertools.repeat(lowered.compile(compiler_options=options)))
+    return lambda *given: next(later)(*given)
 
 
 def _dtype(leaf: Any) -> Any:
