@@ -89,11 +89,15 @@ class Timed:
 
 
 def speed(timed: Timed, seconds: float, is_profiled: bool) -> dict[str, Any]:
-    """Images per second of all chains together, medians of runs of about so many seconds after one that compiles."""
+    """Images per second of all chains together, medians of runs of about so many seconds after one that compiles.
+
+    With control variates runs are of whole periods between refreshes, each of which costs a pass over the data.
+    """
     images = timed.num_chains * timed.potential.batch_size
-    few = max(timed.frame.steps_per_epoch // 4, 1)
+    period = getattr(timed.sampler.estimator, "refresh_every", 1)
+    few = max(timed.frame.steps_per_epoch // 4, 1) if period == 1 else period
     first = timed.run(few)
-    num_steps = max(round(few * seconds / first.seconds), 2)
+    num_steps = max(round(few * seconds / first.seconds / period), 1) * period
     rates = [images * num_steps / timed.run(num_steps).seconds for _ in range(REPEATS)]
     stats = jax.local_devices()[0].memory_stats() or {}
     found = {
