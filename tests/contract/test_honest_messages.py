@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
 
 import isotherm as iso
 from isotherm.foundation.errors import DivergenceError, DivergenceWarning
@@ -65,6 +66,8 @@ def test_seeds_differ_in_all_their_bits():
     for seed in (0, 7, (1 << 32) - 1):
         own, usual = (jax.random.key_data(key) for key in (seed_key(seed), jax.random.key(seed, impl="threefry2x32")))
         np.testing.assert_array_equal(own, usual)
+    # Keys of both kinds.
+    np.testing.assert_array_equal(draws(jax.random.PRNGKey(3)), draws(jax.random.key(3)))
     for seed in (1 << 64, -1, 1.5):
         with pytest.raises(ValueError, match="`seed` must be an integer"):
             draws(seed)
@@ -163,3 +166,36 @@ def test_samplers_that_follow_no_distribution_are_not_judged_by_one(sampler):
     judged = found(iso.sgld(0.02, temperature=0.01)).summary()
     assert "follows no distribution" not in judged.notes[0]
     assert any("disagree" in note for note in judged.notes)
+
+
+def downhill(x):
+    return -jnp.sum(x**2)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "chains", "what"),
+    [
+        (iso.sgld(0.5), {"num_chains": 3}, "3 of 3 chains"),
+        (iso.resgld(0.5, temperatures=(1.0, 2.0)), {"num_ladders": 2}, "4 of 4 replicas"),
+    ],
+)
+def test_a_run_of_which_nothing_is_left_is_told_that_and_nothing_else(sampler, chains, what):
+    with pytest.warns(UserWarning, match=f"{what} diverged .*write `iso.from_log_density") as told:
+        run = iso.sample(downhill, sampler, num_steps=400, init=jnp.ones(2), **chains)
+    assert ("replica 1 of ladder 0 at iteration" in str(told[0].message)) == ("replicas" in what)
+    _, *notes = run.summary().notes
+    assert notes[0].startswith(f"{what} diverged")
+    assert notes[1:] == ["None is left: what they drew before they diverged is no sample of anything."]
+
+
+def test_weights_of_networks_on_which_chains_disagree_are_not_taken_for_modes():
+    x = np.linspace(-1.0, 1.0, 40, dtype=np.float32)[:, None]
+
+    def network(rngs):
+        return nnx.Sequential(nnx.Linear(1, 4, rngs=rngs), nnx.tanh, nnx.Linear(4, 1, rngs=rngs))
+
+    potential = iso.from_nnx(network, iso.potentials.Gaussian(0.1), (x, np.sin(3 * x[:, 0])), weight_decay=1.0)
+    run = iso.sample(potential, iso.sgld(1e-5), num_steps=2_000, num_chains=4, thinning=10)
+    notes = " ".join(run.summary().notes)
+    assert "Units of a network can change places" in notes
+    assert "barriers between modes" not in notes

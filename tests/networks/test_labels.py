@@ -1,7 +1,10 @@
 """What a classifier is given as labels, and what a regression is asked for: refused where it makes no sense."""
 
+import warnings
 from typing import Any
 
+import equinox
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -37,6 +40,51 @@ def test_targets_that_are_no_labels_are_refused(name):
 @pytest.mark.parametrize("labels", [Y, Y.astype(np.uint8), Y.astype(np.float32), jnp.asarray(Y), Y.tolist()])
 def test_labels_of_any_type_are_taken(labels):
     assert np.isfinite(classifier(np.asarray(labels) if isinstance(labels, list) else labels).full_energy(start()))
+
+
+class ByHand(linen.Module):
+    """Ends in a softmax that is written out."""
+
+    @linen.compact
+    def __call__(self, x):
+        raised = jnp.exp(linen.Dense(4)(x))
+        return raised / raised.sum(-1, keepdims=True)
+
+
+class Softmax(equinox.Module):
+    """Ends in that of JAX."""
+
+    layer: Any = equinox.nn.Linear(3, 4, key=jax.random.key(0))
+
+    def __call__(self, x):
+        return jax.nn.softmax(self.layer(x))
+
+
+def ending_in(last: Any) -> Any:
+    return iso.from_nnx(lambda rngs: nnx.Sequential(nnx.Linear(3, 4, rngs=rngs), last), "cross_entropy", (X, Y))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: ending_in(nnx.softmax),
+        lambda: iso.from_linen(ByHand(), "cross_entropy", (X, Y), compute_dtype=jnp.bfloat16),
+        lambda: iso.from_equinox(Softmax(), "cross_entropy", (X, Y)),
+    ],
+)
+def test_a_softmax_ahead_of_the_loss_is_told(make):
+    with pytest.warns(
+        UserWarning, match=r"ends in a softmax, .*: the likelihood would be nearly flat\. Return the"
+    ) as told:
+        make()
+    assert told[0].filename == __file__
+
+
+@pytest.mark.parametrize("last", [nnx.log_softmax, nnx.sigmoid, nnx.tanh, lambda x: x / jnp.sum(x)])
+def test_other_ends_are_no_softmax(last):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ending_in(last)
 
 
 def start() -> Any:

@@ -37,8 +37,17 @@ def test_an_extended_run_equals_a_long_one(folder):
     long = iso.sample(energy, SAMPLER, **{**SETTINGS, "num_steps": 1_003})
     same(iso.resume(folder, energy, SAMPLER, num_steps=1_003), long)
     same(iso.load(folder), long)
-    # Once more: nothing is left to do, and nothing changes.
-    same(iso.resume(folder, energy, SAMPLER), long)
+    # Once more: nothing is left to do, nothing changes, and nothing takes time.
+    again = iso.resume(folder, energy, SAMPLER)
+    same(again, long)
+    assert again.bias is not None
+    assert (again.seconds, again.compile_seconds) == (iso.load(folder).seconds, iso.load(folder).compile_seconds)
+
+
+def test_a_finished_run_without_a_measured_bias_is_measured(tmp_path):
+    iso.sample(energy, SAMPLER, out=tmp_path / "run", measure_bias=False, **SETTINGS)
+    assert iso.resume(tmp_path / "run", energy, SAMPLER, measure_bias=False).bias is None
+    assert iso.resume(tmp_path / "run", energy, SAMPLER).bias is not None
 
 
 def test_a_run_without_any_checkpoint_starts_again(folder):
@@ -55,6 +64,7 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before(folder):
     for path in newest.rglob("*"):
         if path.is_file():
             path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    (folder / "finished.json").unlink()
     whole = iso.sample(energy, SAMPLER, **{**SETTINGS, "num_steps": 800})
     same(iso.resume(folder, energy, SAMPLER), whole)
 

@@ -36,7 +36,9 @@ class Config:
         temperatures: of the replicas, which start in different basins: the barrier is 381 times the higher one.
         refresh_every: m of the traces.
         periods: further m to study.
-        plain_factor: F of plain reSGLD.
+        plain_factor: F of plain reSGLD. Also half of it, which is the correction that the thesis' algorithm prints, twice too
+            large, for the number of swaps.
+        smaller_batch_size: n of one more run with half of F; the thesis does not give n.
         step_sizes: eta of the sensitivity study.
         batch_sizes: n of the sensitivity study.
         num_study_steps: iterations of the sensitivity study.
@@ -51,6 +53,7 @@ class Config:
     refresh_every: int = 40
     periods: tuple[int, ...] = (10, 100, 400)
     plain_factor: float = 100.0
+    smaller_batch_size: int = 600
     step_sizes: tuple[float, ...] = (1e-8, 3e-8, 1e-7, 3e-7, 1e-6)
     batch_sizes: tuple[int, ...] = (100, 300, 1_000, 3_000, 10_000)
     num_study_steps: int = 800
@@ -73,15 +76,18 @@ def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
     starts = per_chain(jnp.asarray(target.modes, jnp.float32))
     periods = sorted({config.refresh_every, *config.periods})
     samplers = {f"VR m = {period}": _vr(config, period) for period in periods}
-    for factor in (config.plain_factor, 1.0):
-        plain = resgld(config.step_size, temperatures=config.temperatures, correction_factor=factor)
-        samplers[f"plain F = {factor:g}"] = plain
+    for factor in (config.plain_factor, config.plain_factor / 2, 1.0):
+        samplers[f"plain F = {factor:g}"] = _plain(config, factor)
     log("exchange")
     runs = _sweep(target, samplers, config, seed, starts)
     cold = sgld(step_size=config.step_size, temperature=config.temperatures[0])
     log("SGLD")
     runs |= _sweep(target, {"SGLD": cold}, config, seed, jnp.array([30.0]))
-    rows = [row for name, found in runs.items() for row in _rows(name, found, target)]
+    half, size = f"plain F = {config.plain_factor / 2:g}", config.smaller_batch_size
+    fewer = {f"{half}, n = {size}": _plain(config, config.plain_factor / 2)}
+    fewer = _sweep(_target(config, size), fewer, config, seed, starts)
+    rows = [row for name, found in {**runs, **fewer}.items() for row in _rows(name, found, target)]
+    del runs[half]
     rows.append(_reduction(runs, config))
     study = _sensitivity(config, seed, log)
     rows += [
@@ -94,6 +100,10 @@ def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
 
 def _target(config: Config, batch_size: int) -> Target:
     return mixture_posterior(config.num_data, batch_size, is_batch_shared=_SHARES_BATCHES)
+
+
+def _plain(config: Config, factor: float) -> Sampler:
+    return resgld(config.step_size, temperatures=config.temperatures, correction_factor=factor)
 
 
 def _vr(config: Config, period: int, step_size: float | None = None) -> Sampler:

@@ -18,8 +18,8 @@ from isotherm.runs.spent import time_of
 
 # Coordinates that are shown, and whose R-hat and errors are looked at: all, or some of a large position.
 _MOST_ROWS, _MOST_JUDGED = 50, 1_000
-# R-hat above this is that of chains which hardly overlap.
-_APART = 2.0
+# R-hat above these is that of chains which disagree, and of chains which hardly overlap.
+_DOUBTFUL, _APART = 1.05, 2.0
 # Steps of energies above this fraction of the temperature are coarse, and steps of positions above that of a move's noise.
 _COARSEST, _COARSEST_POSITION = 0.05, 0.3
 
@@ -96,6 +96,11 @@ def summary_of(run: RunEstimates) -> Summary:
 
 def _notes_on_barriers(run: RunEstimates, r_hat: float) -> list[str]:
     """What may help chains that stay apart: not longer runs, and not what the run does already."""
+    if run.config.get("potential", {}).get("class") == "NetworkPotential" and r_hat > _DOUBTFUL:
+        return [
+            "Units of a network can change places without a change of what it predicts, so that chains may disagree on weights "
+            "and agree on all predictions: compare these, with `predictive.predict`, before running longer."
+        ]
     if r_hat < _APART or "num_swaps" in run.stats or not run.config.get("temperature"):
         return []
     return [

@@ -124,6 +124,8 @@ def _go_on(
     prepared = ready(potential, sampler, settings, position, collect, config["source"], pilot_seconds)
     asked = prepared.configs[0]
     _compare(config, asked)
+    if _is_complete(folder, settings.num_steps, host.measure_bias):
+        return Run.load(folder)
     checkpoints = Checkpoints(folder)
     found = checkpoints.restore(jax.eval_shape(lambda: prepared.program._init(prepared.position))[0])
     checkpoints.close()
@@ -135,6 +137,14 @@ def _go_on(
         write_json(folder / "run.json", {**stored, "config": config})
     prepared = dataclasses.replace(prepared, configs=(config,))
     return drive(prepared, host, reached, began)[0]
+
+
+def _is_complete(folder: pathlib.Path, num_steps: int, wants_bias: bool) -> bool:
+    """Whether there is nothing left to do."""
+    if not (folder / "finished.json").exists():
+        return False
+    run = Run.load(folder)
+    return run.num_steps == num_steps and (run.bias is not None or not (wants_bias and run.claims_distribution))
 
 
 def read_configuration(folder: pathlib.Path) -> tuple[dict[str, Any], dict[str, Any]]:

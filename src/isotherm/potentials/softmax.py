@@ -1,0 +1,56 @@
+"""Whether a network ends in a softmax, where a loss takes what goes into one."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import jax
+from jax import Array
+
+# What changes the form or the type of an array, and not its numbers.
+_SAME_NUMBERS = ("convert_element_type", "reshape", "squeeze", "transpose", "copy", "stop_gradient", "broadcast_in_dim")
+
+
+def warn_of_softmax(outputs: Callable[..., Array], weights: Any, inputs: Any, stacklevel: int) -> None:
+    """Warn of a network that returns probabilities to `cross_entropy`, which would take their softmax again.
+
+    Args:
+        outputs: maps (weights, inputs) to outputs.
+        weights: or their shapes.
+        inputs: of some examples, or their shapes.
+        stacklevel: of the warning, from here.
+    """
+    try:
+        traced = jax.make_jaxpr(outputs)(weights, inputs).jaxpr
+    except Exception:
+        # Sampling says more of a network that fails.
+        return
+    if _is_softmax(traced, traced.outvars[0]):
+        message = (
+            'The network ends in a softmax, and "cross_entropy" takes the softmax of what it returns: the likelihood would be '
+            "nearly flat. Return the logits; `predict` makes probabilities of them."
+        )
+        warnings.warn(message, stacklevel=stacklevel + 1)
+
+
+def _is_softmax(program: Any, variable: Any) -> bool:
+    """Whether a variable of a program is exp(...) over something."""
+    inner, operation = _maker(program, variable)
+    if operation is None or operation.primitive.name != "div":
+        return False
+    _, above = _maker(inner, operation.invars[0])
+    return above is not None and above.primitive.name == "exp"
+
+
+def _maker(program: Any, variable: Any) -> tuple[Any, Any]:
+    """The operation that makes the numbers of a variable, and the program it stands in; None for an argument."""
+    operation = next((each for each in program.eqns if variable in each.outvars), None)
+    if operation is None:
+        return program, None
+    if operation.primitive.name in _SAME_NUMBERS:
+        return _maker(program, operation.invars[0])
+    within = operation.params.get("jaxpr") or operation.params.get("call_jaxpr")
+    if within is None:
+        return program, operation
+    within = getattr(within, "jaxpr", within)
+    return _maker(within, within.outvars[operation.outvars.index(variable)])
