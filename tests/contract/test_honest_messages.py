@@ -199,3 +199,22 @@ def test_weights_of_networks_on_which_chains_disagree_are_not_taken_for_modes():
     notes = " ".join(run.summary().notes)
     assert "Units of a network can change places" in notes
     assert "barriers between modes" not in notes
+
+
+def anywhere(key):
+    return jax.random.normal(key, (2,))
+
+
+@pytest.mark.parametrize(
+    ("energy", "is_held"),
+    [
+        (lambda x: -2.0 * jnp.sum(jnp.log1p(x**2)), False),
+        (lambda x: -jnp.sum(jnp.abs(x)), False),
+        (lambda x: 40.0 * jnp.sum((x**2 - 1.0) ** 2), True),
+    ],
+)
+def test_chains_that_nothing_holds_are_told_of_the_sign_and_not_of_barriers(energy, is_held):
+    run = iso.sample(energy, iso.sgld(2e-3), num_steps=40_000, num_chains=4, thinning=20, init=anywhere, seed=1)
+    notes = " ".join(run.summary().notes)
+    assert ("write `iso.from_log_density(log_density)`" in notes) != is_held
+    assert ("barriers between modes" in notes) == is_held

@@ -11,6 +11,7 @@ import numpy as np
 from isotherm.runs.bias_notes import notes_on_bias
 from isotherm.runs.coupling_notes import notes_on_contours, notes_on_exchange
 from isotherm.runs.cycle_notes import notes_on_cycles
+from isotherm.runs.escape_notes import notes_on_escape
 from isotherm.runs.names import Shapes, coordinate_name, shapes_of
 from isotherm.runs.run_data import RunData
 from isotherm.runs.run_estimates import RunEstimates
@@ -91,10 +92,10 @@ def summary_of(run: RunEstimates) -> Summary:
         + notes_on_bias(run.bias, named, _share_rejected(run))
         + list(found.notes)
     )
-    return Summary(rows, notes + _notes_on_barriers(run, float(np.nanmax(found.r_hat, initial=1.0))), size)
+    return Summary(rows, notes + _notes_on_disagreement(run, judged, float(np.nanmax(found.r_hat, initial=1.0))), size)
 
 
-def _notes_on_barriers(run: RunEstimates, r_hat: float) -> list[str]:
+def _notes_on_disagreement(run: RunEstimates, judged: np.ndarray, r_hat: float) -> list[str]:
     """What may help chains that stay apart: not longer runs, and not what the run does already."""
     if run.config.get("potential", {}).get("class") == "NetworkPotential" and r_hat > _DOUBTFUL:
         return [
@@ -103,7 +104,7 @@ def _notes_on_barriers(run: RunEstimates, r_hat: float) -> list[str]:
         ]
     if r_hat < _APART or "num_swaps" in run.stats or not run.config.get("temperature"):
         return []
-    return [
+    return notes_on_escape(run, judged) or [
         "Chains stay in regions of their own, which a longer run seldom cures: if barriers between modes part them, replica "
         'exchange may cross these (`iso.resgld(step_size, ladder="auto")`).'
     ]

@@ -1,0 +1,32 @@
+"""Chains that nothing holds, or that have not arrived: what to say of them."""
+
+import jax
+import numpy as np
+
+from isotherm.runs.run_data import RunData
+
+# Draws of a chain that are looked at, and the fewest that tell anything.
+_MOST_DRAWS, _FEWEST_DRAWS = 400, 16
+# How much farther from its start a chain is in the second half of a run than in the first, and in the last quarter than in the
+# one before. Where nothing holds a chain it is 1.8 times as far, and 1.2 times.
+_LEAST_GROWTH, _LEAST_LATE_GROWTH = 1.4, 1.02
+
+
+def notes_on_escape(run: RunData, coordinates: np.ndarray) -> list[str]:
+    """Whether chains go on moving away from where they started, to lower energies, in some coordinates of a flat position."""
+    if run.num_draws < _FEWEST_DRAWS or "num_swaps" in run.stats:
+        return []
+    some = run.select(np.unique(np.linspace(0, run.num_draws - 1, _MOST_DRAWS).astype(int)))
+    leaves = [np.asarray(leaf, float) for leaf in jax.tree.leaves(some.draws)]
+    lead = some.log_weights.ndim
+    flat = np.concatenate([leaf.reshape(*leaf.shape[:lead], -1) for leaf in leaves], axis=-1)[..., coordinates]
+    distance = np.linalg.norm(flat - flat[..., :1, :], axis=-1)
+    parts = [part.mean() for part in np.array_split(distance, 4, axis=-1)]
+    energies = [part.mean() for part in np.array_split(np.asarray(some.energies, float), 4, axis=-1)]
+    grows = parts[2] + parts[3] > _LEAST_GROWTH * (parts[0] + parts[1]) and parts[3] > _LEAST_LATE_GROWTH * parts[2]
+    if not grows or energies[3] > energies[0]:
+        return []
+    return [
+        "Chains are still moving away from where they started, to lower energies: the run is too short for its step size, or "
+        "nothing holds them. If you passed a log density, whose sign is the other one, write `iso.from_log_density(log_density)`."
+    ]
