@@ -10,6 +10,7 @@ record.
 """
 
 import argparse
+import dataclasses
 import json
 import pathlib
 import time
@@ -85,6 +86,8 @@ def main() -> None:
     parser.add_argument("--options", default="{}", help="of the contour samplers, in JSON")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "results" / "contours.json")
     parser.add_argument("--goes-on", action="store_true", help="leave out what the record holds already")
+    parser.add_argument("--finer", type=int, default=1, help="divides step sizes, and multiplies iterations")
+    parser.add_argument("--longer", type=int, default=1, help="multiplies iterations")
     parser.add_argument("--fresh", action="store_true", help="other targets and seeds than those of the choices")
     given = parser.parse_args()
     options = json.loads(given.options)
@@ -95,6 +98,8 @@ def main() -> None:
     for target in fresh_targets() if given.fresh else targets():
         if given.only not in target.name:
             continue
+        length = target.num_steps * given.finer * given.longer
+        target = dataclasses.replace(target, step_size=target.step_size / given.finer, num_steps=length)
         for name, sampler in contours(target, options).items():
             if name not in given.samplers or (target.name, name) in done:
                 continue
