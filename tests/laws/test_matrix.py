@@ -25,13 +25,13 @@ from tests.laws.matrix import (
     WELL,
     WITH_DATA,
     moments_of,
-    page,
     promise_of,
     run_of,
     sampler_of,
     stationary_moments,
     target_of,
 )
+from tests.laws.promises import page
 
 CELLS = [(method, setting) for method in METHODS for setting in SETTINGS]
 
@@ -62,7 +62,7 @@ def test_the_selection_covers():
 
 def test_the_page_of_promises_is_this_table():
     found = (pathlib.Path(__file__).parents[2] / "docs" / "promises.md").read_text()
-    command = "from tests.laws.matrix import page; print(page(), end='')"
+    command = "from tests.laws.promises import page; print(page(), end='')"
     assert found == page(), f'Write it again: python -c "{command}" > docs/promises.md'
 
 
