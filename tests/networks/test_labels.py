@@ -68,6 +68,7 @@ def ending_in(last: Any) -> Any:
     "make",
     [
         lambda: ending_in(nnx.softmax),
+        lambda: ending_in(jax.jit(jax.nn.softmax)),
         lambda: iso.from_linen(ByHand(), "cross_entropy", (X, Y), compute_dtype=jnp.bfloat16),
         lambda: iso.from_equinox(Softmax(), "cross_entropy", (X, Y)),
     ],
