@@ -27,6 +27,8 @@ _DRAWS_PER_CHAIN = 5.0
 _FEWEST_CARRYING, _FEWEST_DEGREES = 8.0, 3.0
 # Above this shape the tail of the weights has no variance.
 HEAVIEST_TAIL = 0.5
+# How a note on chains that disagree begins.
+DISAGREEMENT = "Chains disagree with one another"
 # The least that the largest weight must be over the mean for a tail to be looked for.
 _LARGEST_OVER_MEAN = 10.0
 
@@ -198,7 +200,7 @@ def why_unknown(errors: Errors) -> tuple[str, ...]:
     if np.any(is_apart):
         worst = float(np.max(errors.r_hat[is_apart]))
         notes.append(
-            f"Chains disagree with one another (R-hat {worst:.3g}): each has seen a part of the distribution only. Errors "
+            f"{DISAGREEMENT} (R-hat {worst:.3g}): each has seen a part of the distribution only. Errors "
             "hold if their starts follow the distribution."
         )
     return tuple(notes)

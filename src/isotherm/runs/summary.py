@@ -11,16 +11,15 @@ import numpy as np
 from isotherm.runs.bias_notes import notes_on_bias
 from isotherm.runs.coupling_notes import notes_on_contours, notes_on_exchange
 from isotherm.runs.cycle_notes import notes_on_cycles
-from isotherm.runs.escape_notes import notes_on_escape
+from isotherm.runs.disagreement_notes import notes_on_disagreement
 from isotherm.runs.names import Shapes, coordinate_name, shapes_of
 from isotherm.runs.run_data import RunData
 from isotherm.runs.run_estimates import RunEstimates
 from isotherm.runs.spent import time_of
+from isotherm.runs.standard_errors import DISAGREEMENT
 
 # Coordinates that are shown, and whose R-hat and errors are looked at: all, or some of a large position.
 _MOST_ROWS, _MOST_JUDGED = 50, 1_000
-# R-hat above these is that of chains which disagree, and of chains which hardly overlap.
-_DOUBTFUL, _APART = 1.05, 2.0
 # Steps of energies above this fraction of the temperature are coarse, and steps of positions above that of a move's noise.
 _COARSEST, _COARSEST_POSITION = 0.05, 0.3
 
@@ -92,22 +91,9 @@ def summary_of(run: RunEstimates) -> Summary:
         + notes_on_bias(run.bias, named, _share_rejected(run))
         + list(found.notes)
     )
-    return Summary(rows, notes + _notes_on_disagreement(run, judged, float(np.nanmax(found.r_hat, initial=1.0))), size)
-
-
-def _notes_on_disagreement(run: RunEstimates, judged: np.ndarray, r_hat: float) -> list[str]:
-    """What may help chains that stay apart: not longer runs, and not what the run does already."""
-    if run.config.get("potential", {}).get("class") == "NetworkPotential" and r_hat > _DOUBTFUL:
-        return [
-            "Units of a network can change places without a change of what it predicts, so that chains may disagree on weights "
-            "and agree on all predictions: compare these, with `predictive.predict`, before running longer."
-        ]
-    if r_hat < _APART or "num_swaps" in run.stats or not run.config.get("temperature"):
-        return []
-    return notes_on_escape(run, judged) or [
-        "Chains stay in regions of their own, which a longer run seldom cures: if barriers between modes part them, replica "
-        'exchange may cross these (`iso.resgld(step_size, ladder="auto")`).'
-    ]
+    if any(note.startswith(DISAGREEMENT) for note in found.notes):
+        notes += notes_on_disagreement(run, judged, float(np.nanmax(found.r_hat)))
+    return Summary(rows, notes, size)
 
 
 def _share_rejected(run: RunEstimates) -> float:

@@ -1,10 +1,12 @@
-"""Chains that nothing holds, or that have not arrived: what to say of them."""
+"""Chains that disagree: what may help them, and whether anything holds them."""
 
 import jax
 import numpy as np
 
 from isotherm.runs.run_data import RunData
 
+# R-hat above this is that of chains which hardly overlap.
+_APART = 2.0
 # Draws of a chain that are looked at, and the fewest that tell anything.
 _MOST_DRAWS, _FEWEST_DRAWS = 400, 16
 # How much farther from its start a chain is in the second half of a run than in the first, and in the last quarter than in the
@@ -12,9 +14,24 @@ _MOST_DRAWS, _FEWEST_DRAWS = 400, 16
 _LEAST_GROWTH, _LEAST_LATE_GROWTH = 1.4, 1.02
 
 
-def notes_on_escape(run: RunData, coordinates: np.ndarray) -> list[str]:
+def notes_on_disagreement(run: RunData, judged: np.ndarray, r_hat: float) -> list[str]:
+    """What may help chains that stay apart: not longer runs, and not what the run does already."""
+    if run.config.get("potential", {}).get("class") == "NetworkPotential":
+        return [
+            "Units of a network can change places without a change of what it predicts, so that chains may disagree on weights "
+            "and agree on all predictions: compare these, with `predictive.predict`, before running longer."
+        ]
+    if r_hat < _APART or "num_swaps" in run.stats or not run.config.get("temperature"):
+        return []
+    return _notes_on_escape(run, judged) or [
+        "Chains stay in regions of their own, which a longer run seldom cures: if barriers between modes part them, replica "
+        'exchange may cross these (`iso.resgld(step_size, ladder="auto")`).'
+    ]
+
+
+def _notes_on_escape(run: RunData, coordinates: np.ndarray) -> list[str]:
     """Whether chains go on moving away from where they started, to lower energies, in some coordinates of a flat position."""
-    if run.num_draws < _FEWEST_DRAWS or "num_swaps" in run.stats:
+    if run.num_draws < _FEWEST_DRAWS:
         return []
     some = run.select(np.unique(np.linspace(0, run.num_draws - 1, _MOST_DRAWS).astype(int)))
     leaves = [np.asarray(leaf, float) for leaf in jax.tree.leaves(some.draws)]
