@@ -66,6 +66,11 @@ class Within(WrappedKernel):
             if not _fits(shape, own) or np.broadcast_shapes(shape, own) != own:
                 remedy = "Give numbers, or one low and one high end for every coordinate: (lows, highs)."
                 refuse("box", f"(low, high) of shape {own}, as the position", f"ends of shape {shape}", remedy)
+            if isinstance(leaf, np.ndarray) and not np.all((leaf >= self.box[0]) & (leaf <= self.box[1])):
+                got = f"a start from {leaf.min():.6g} to {leaf.max():.6g}"
+                refuse(
+                    "init", "inside the box, which a chain cannot enter from outside", got, "Start inside, or widen it."
+                )
 
     def init(self, position: Any) -> BoxedState:
         return BoxedState(self.inner.init(position), jnp.zeros((), jnp.int32))

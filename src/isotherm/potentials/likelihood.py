@@ -192,7 +192,11 @@ class LikelihoodPotential(Potential):
     def prior_energy(self, position: Any) -> Array:
         if self.log_prior is None:
             return jnp.zeros(())
-        return -jnp.asarray(call_traced("log_prior", "a function of a position", self.log_prior, position))
+        value = jnp.asarray(call_traced("log_prior", "a function of a position", self.log_prior, position))
+        if value.shape != ():
+            remedy = "Sum over components and return a float."
+            refuse("log_prior", "a function that returns one real scalar", f"{value.dtype}{list(value.shape)}", remedy)
+        return -value
 
     def _log_likelihoods(self, position: Any, batch: Batch, noise: Any, model_state: Any) -> tuple[Array, Any]:
         """One value per example, and the next model state; `noise` is None where there is to be none."""

@@ -130,6 +130,8 @@ def bias_from(stored: dict[str, Any]) -> Bias:
 
 def bias_of(values: np.ndarray, tilts: np.ndarray, log_weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Cov(f, s) and its standard error by the jackknife, for values of shape (chain, draw, K)."""
+    # Of chains that diverged; zero times infinity is no zero.
+    values = np.where(np.isfinite(log_weights)[..., None], values, 0.0)
     found = []
     for weights, tilt in zip(weights_left_out(log_weights), tilts, strict=True):
         mean = np.einsum("cs,csk->k", weights, values)

@@ -15,15 +15,23 @@ _LEAST_GROWTH, _LEAST_LATE_GROWTH = 1.4, 1.02
 
 
 def notes_on_disagreement(run: RunData, judged: np.ndarray, r_hat: float) -> list[str]:
-    """What may help chains that stay apart: not longer runs, and not what the run does already."""
+    """What may help chains that have not arrived, or that stay apart: not longer runs, and not what the run does already.
+
+    `judged` are places in a flat position, and `r_hat` is 1 where chains do not disagree.
+    """
+    if "num_swaps" in run.stats or not run.config.get("temperature"):
+        return []
     if run.config.get("potential", {}).get("class") == "NetworkPotential":
+        if r_hat <= 1.0:
+            return []
         return [
             "Units of a network can change places without a change of what it predicts, so that chains may disagree on weights "
             "and agree on all predictions: compare these, with `predictive.predict`, before running longer."
         ]
-    if r_hat < _APART or "num_swaps" in run.stats or not run.config.get("temperature"):
-        return []
-    return _notes_on_escape(run, judged) or [
+    escaping = _notes_on_escape(run, judged)
+    if escaping or r_hat < _APART:
+        return escaping
+    return [
         "Chains stay in regions of their own, which a longer run seldom cures: if barriers between modes part them, replica "
         'exchange may cross these (`iso.resgld(step_size, ladder="auto")`).'
     ]

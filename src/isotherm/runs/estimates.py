@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from isotherm.runs.bias import Bias
 
 _PIECE_BYTES = 64 << 20
+_MOST_LINES = 50
 
 
 def normalized_weights(log_weights: np.ndarray) -> np.ndarray:
@@ -99,6 +100,26 @@ class Estimate(NamedTuple):
     notes: tuple[str, ...]
     bias: Any
     bias_error: Any
+
+    def __str__(self) -> str:
+        """A line for every number, and the notes."""
+        parts = (self.mean, self.std_error, self.bias, self.spread, self.effective_draws, self.r_hat)
+        columns = [np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(part)]) for part in parts]
+        names = [
+            jax.tree_util.keystr(path, simple=True, separator=".") + str(list(place)) * bool(place)
+            for path, leaf in jax.tree_util.tree_leaves_with_path(self.mean)
+            for place in np.ndindex(np.shape(leaf))
+        ]
+        shown = min(len(names), _MOST_LINES)
+        width = max(len(name) for name in names[:shown])
+        lines = [f"{'':{width}} {'mean':>11} {'error':>9} {'bias':>9} {'sd':>11} {'ess':>9} {'r_hat':>7}"]
+        for name, *row in zip(names[:shown], *columns, strict=False):
+            mean, error, bias, spread, draws, r_hat = row
+            lines.append(
+                f"{name:{width}} {mean:11.4g} {error:9.2g} {bias:9.2g} {spread:11.4g} {draws:9.0f} {r_hat:7.3f}"
+            )
+        lines += [f"... {len(names) - shown} more"] * (len(names) > shown)
+        return "\n".join([*lines, *(f"- {note}" for note in self.notes)])
 
     def interval(self, level: float = 0.95) -> tuple[Any, Any]:
         """The ends of an interval that holds the true mean with probability `level`; NaN where the error is unknown.

@@ -91,8 +91,9 @@ def summary_of(run: RunEstimates) -> Summary:
         + notes_on_bias(run.bias, named, _share_rejected(run))
         + list(found.notes)
     )
-    if any(note.startswith(DISAGREEMENT) for note in found.notes):
-        notes += notes_on_disagreement(run, judged, float(np.nanmax(found.r_hat)))
+    if found.notes:
+        disagrees = any(note.startswith(DISAGREEMENT) for note in found.notes)
+        notes += notes_on_disagreement(run, judged, float(np.nanmax(found.r_hat, initial=1.0)) if disagrees else 1.0)
     return Summary(rows, notes, size)
 
 
@@ -171,8 +172,8 @@ def _notes_on_kernels(run: RunData) -> list[str]:
 
 
 def _notes_on_starts(run: RunData) -> list[str]:
-    """Whether agreement of chains says anything, where nothing else lets them leave a mode."""
-    if {"num_swaps", "theta"} & set(run.stats) or not run.claims_distribution:
+    """Whether agreement of chains says anything, where no hotter replica lets them leave a mode."""
+    if "num_swaps" in run.stats or not run.claims_distribution:
         return []
     if np.asarray(run.stats["diverged_at"]).size == 1:
         return [

@@ -3,9 +3,11 @@
 import warnings
 from typing import NoReturn
 
+import jax
 import numpy as np
 
 from isotherm.foundation.errors import DivergenceError, DivergenceWarning, refuse
+from isotherm.potentials.potential import Potential
 
 _REMEDY = (
     "Lower `step_size`. If the energy itself is not finite in places (a wall, a logarithm of a negative number), no step is small "
@@ -14,17 +16,35 @@ _REMEDY = (
 )
 
 
-def refuse_run_without_draws(diverged_at: np.ndarray) -> NoReturn:
+# Data of more numbers than this are not searched for what may be wrong with them.
+_MOST_SEARCHED = 10**8
+
+
+def remedy_for(potential: Potential) -> str:
+    """What to do about energies that are not finite."""
+    lost = sum(
+        int(np.sum(~np.isfinite(leaf)))
+        for leaf in jax.tree.leaves(getattr(potential, "data", None))
+        if isinstance(leaf, (np.ndarray, jax.Array)) and leaf.dtype.kind == "f" and leaf.size < _MOST_SEARCHED
+    )
+    if lost == 0:
+        return _REMEDY
+    are = "is" if lost == 1 else "are"
+    return f"Of the numbers in the data {lost} {are} not finite (NaN, infinity): remove or replace what is not."
+
+
+def refuse_run_without_draws(diverged_at: np.ndarray, potential: Potential) -> NoReturn:
     """Say why a run ended before its first draw: its chains diverged, or its callback stopped it."""
     if np.all(diverged_at >= 0):
         first = int(diverged_at.max())
         raise DivergenceError(
-            f"Every chain diverged (energy not finite) before the first draw, the last one at iteration {first}. {_REMEDY}"
+            f"Every chain diverged (energy not finite) before the first draw, the last one at iteration {first}. "
+            + remedy_for(potential)
         )
     refuse("callback", "such that the run goes on to its first draw", "a stop before it", "Lower `burn_in`.")
 
 
-def report_divergence(diverged_at: np.ndarray, throw: bool, has_ladder: bool = False) -> None:
+def report_divergence(diverged_at: np.ndarray, throw: bool, has_ladder: bool, potential: Potential) -> None:
     """Warn of chains that diverged, or raise. The chains of a ladder are its replicas."""
     if np.all(diverged_at < 0):
         return
@@ -37,7 +57,10 @@ def report_divergence(diverged_at: np.ndarray, throw: bool, has_ladder: bool = F
             "replicas",
             "They stay on their rungs, which no swap passes any more; on the target rung draws have weight zero.",
         )
-    message = f"{len(places)} of {diverged_at.size} {what} diverged (energy not finite): {', '.join(named)}{more}. {then} {_REMEDY}"
+    message = (
+        f"{len(places)} of {diverged_at.size} {what} diverged (energy not finite): {', '.join(named)}{more}. {then} "
+    )
+    message += remedy_for(potential)
     if throw:
         raise DivergenceError(message)
     warnings.warn(message, DivergenceWarning, stacklevel=5)

@@ -116,7 +116,7 @@ def drive(prepared: PreparedRun, host: Host, reached: Reached, since: float) -> 
             interrupts.finish()
             raise KeyboardInterrupt
     if is_without_draws:
-        refuse_run_without_draws(diverged_at)
+        refuse_run_without_draws(diverged_at, prepared.potential)
     told = program.statistics(carry)
     stats = prepared.layout.state({name: value for name, value in told.items() if jax.tree.leaves(value)})
     if prepared.potential.space is not None and "best_position" in stats:
@@ -130,7 +130,7 @@ def drive(prepared: PreparedRun, host: Host, reached: Reached, since: float) -> 
     run = Run.assemble(sink.read(), times, stats, prepared.configs[0], environment(), **totals)
     if host.folder is not None:
         write_end(run, host.folder)
-    report_divergence(diverged_at, host.throw, prepared.layout.num_ladders is not None)
+    report_divergence(diverged_at, host.throw, prepared.layout.num_ladders is not None, prepared.potential)
     interrupts.finish()
     if prepared.layout.num_samplers is None:
         return [run]

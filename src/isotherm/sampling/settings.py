@@ -50,6 +50,11 @@ class Settings:
         if self.thinning > self.num_steps > 1:
             remedy = "Draws are that many iterations apart: lower it, or take more steps."
             refuse("thinning", f"at most `num_steps`, {self.num_steps}", self.thinning, remedy)
+        if self.burn_in >= self.num_steps:
+            remedy = (
+                "Iterations before it are left out, and some must be left to draw from: lower it, or take more steps."
+            )
+            refuse("burn_in", f"below `num_steps`, {self.num_steps}", self.burn_in, remedy)
         if self.target_energy != -np.inf:
             check_real("target_energy", self.target_energy, "Give the energy to reach, or leave it out.")
 
@@ -58,7 +63,8 @@ class Settings:
         times = RecordTimes(self.num_steps, self.burn_in, self.thinning, window)
         if len(times) == 0:
             rule = "such that some iteration is collected"
-            got = f"burn_in={self.burn_in}, thinning={self.thinning}, num_steps={self.num_steps}, window={window}"
+            got = f"burn_in={self.burn_in}, thinning={self.thinning}, num_steps={self.num_steps}"
+            got += f", window={window}" if window is not None else ""
             refuse("thinning", rule, got, "Lower `burn_in` or `thinning`, or take more steps.")
         return times
 
