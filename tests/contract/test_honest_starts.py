@@ -4,9 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import linen, nnx
 
 import isotherm as iso
-from isotherm.foundation.errors import DivergenceWarning
+from isotherm.foundation.errors import DivergenceError, DivergenceWarning
 from isotherm.runs.bias import NUM_GROUPS, bias_of
 
 NORMAL = iso.from_energy(lambda x: 0.5 * jnp.sum(x**2))
@@ -86,3 +87,30 @@ def test_a_log_prior_that_is_no_number_is_named():
         ValueError, match=r"`log_prior` must be a function that returns one real scalar; got float32\[2\]"
     ):
         iso.sample(potential, iso.sgld(0.1), num_steps=5, init=jnp.zeros(2))
+
+
+X = np.random.default_rng(0).standard_normal((40, 3)).astype(np.float32)
+
+
+def test_a_learning_rate_for_mean_losses_is_named():
+    potential = iso.from_nnx(lambda rngs: nnx.Linear(3, 2, rngs=rngs), "squared_error", (X, X[:, :2]), weight_decay=1.0)
+    with pytest.raises(
+        DivergenceError, match=r"sums over all N examples, .*`iso.potentials.to_bayesian\(learning_rate"
+    ):
+        iso.sample(potential, iso.sgld(1.0), num_steps=600, burn_in=500, num_chains=2)
+
+
+def test_a_model_without_hidden_units_is_not_excused():
+    potential = iso.from_nnx(lambda rngs: nnx.Linear(3, 1, rngs=rngs), "squared_error", (X, X[:, 0]), weight_decay=1.0)
+    run = iso.sample(potential, iso.sgld(1e-6), num_steps=400, num_chains=4)
+    notes = " ".join(run.summary().notes)
+    assert "Chains disagree" in notes
+    assert "change places" not in notes
+
+
+def test_a_linen_class_is_no_module_and_bytes_have_a_remedy():
+    with pytest.raises(
+        ValueError, match=r"`module` must be a linen module; got the class Dense\. Make one of it: `iso.fr"
+    ):
+        iso.from_linen(linen.Dense, "squared_error", (X, X[:, 0]))
+    assert iso.data.Normalize(0.5, 0.2)(np.full((1, 2, 2, 1), 255, np.uint8)).dtype == jnp.float32

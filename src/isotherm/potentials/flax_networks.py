@@ -117,6 +117,9 @@ def from_linen(
     inputs = jax.tree.map(lambda leaf: jnp.asarray(leaf[:1]), data[0])
     inputs = inputs if prepare is None else prepare(inputs)
 
+    if isinstance(module, type):
+        name = module.__name__
+        refuse("module", "a linen module", f"the class {name}", f"Make one of it: `iso.from_linen({name}(...), ...)`.")
     if train_argument is None:
         train_argument = next(
             (name for name in _TRAINING if name in inspect.signature(module.__call__).parameters), None

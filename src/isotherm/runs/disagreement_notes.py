@@ -21,9 +21,7 @@ def notes_on_disagreement(run: RunData, judged: np.ndarray, r_hat: float) -> lis
     """
     if "num_swaps" in run.stats or not run.config.get("temperature"):
         return []
-    if run.config.get("potential", {}).get("class") == "NetworkPotential":
-        if r_hat <= 1.0:
-            return []
+    if r_hat > 1.0 and _has_hidden_units(run):
         return [
             "Units of a network can change places without a change of what it predicts, so that chains may disagree on weights "
             "and agree on all predictions: compare these, with `predictive.predict`, before running longer."
@@ -35,6 +33,13 @@ def notes_on_disagreement(run: RunData, judged: np.ndarray, r_hat: float) -> lis
         "Chains stay in regions of their own, which a longer run seldom cures: if barriers between modes part them, replica "
         'exchange may cross these (`iso.resgld(step_size, ladder="auto")`).'
     ]
+
+
+def _has_hidden_units(run: RunData) -> bool:
+    """Whether the position is the weights of a network of two layers or more."""
+    lead = run.log_weights.ndim
+    kernels = [leaf for leaf in jax.tree.leaves(run.draws) if len(leaf.shape) - lead > 1]
+    return run.config.get("potential", {}).get("class") == "NetworkPotential" and len(kernels) > 1
 
 
 def _notes_on_escape(run: RunData, coordinates: np.ndarray) -> list[str]:

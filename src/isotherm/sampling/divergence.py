@@ -16,6 +16,10 @@ _REMEDY = (
 )
 
 
+_REMEDY_FOR_NETWORKS = (
+    "Lower `step_size`. Energies are sums over all N examples, so that a learning rate for mean losses is N times too long: "
+    "`iso.potentials.to_bayesian(learning_rate, weight_decay, num_data)` translates it."
+)
 # Data of more numbers than this are not searched for what may be wrong with them.
 _MOST_SEARCHED = 10**8
 
@@ -27,6 +31,8 @@ def remedy_for(potential: Potential) -> str:
         for leaf in jax.tree.leaves(getattr(potential, "data", None))
         if isinstance(leaf, (np.ndarray, jax.Array)) and leaf.dtype.kind == "f" and leaf.size < _MOST_SEARCHED
     )
+    if lost == 0 and hasattr(potential, "network"):
+        return _REMEDY_FOR_NETWORKS
     if lost == 0:
         return _REMEDY
     are = "is" if lost == 1 else "are"
