@@ -109,7 +109,7 @@ CASES = {
     ),
     "never collects": (
         lambda: start(burn_in=10),
-        r"`thinning` must be such that some iteration is collected; got burn_in=10",
+        r"`burn_in` must be below `num_steps`, 10; got 10",
     ),
     "thinning": (lambda: start(thinning=0), r"`thinning` must be an integer of at least 1; got 0"),
     "no steps": (lambda: start(num_steps=0), r"`num_steps` must be an integer of at least 1; got 0"),
