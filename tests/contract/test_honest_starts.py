@@ -113,4 +113,5 @@ def test_a_linen_class_is_no_module_and_bytes_have_a_remedy():
         ValueError, match=r"`module` must be a linen module; got the class Dense\. Make one of it: `iso.fr"
     ):
         iso.from_linen(linen.Dense, "squared_error", (X, X[:, 0]))
-    assert iso.data.Normalize(0.5, 0.2)(np.full((1, 2, 2, 1), 255, np.uint8)).dtype == jnp.float32
+    images = jnp.full((1, 2, 2, 1), 255, jnp.uint8)
+    np.testing.assert_allclose(iso.data.Normalize((0.5,), (0.25,))(images), 2.0)
