@@ -1,6 +1,5 @@
-"""What a reader of the records must know."""
+"""What a reader of an experiment's numbers should know."""
 
-# What a reader of an experiment's numbers should know.
 REMARKS = {
     "cifar-deo": (
         "30 epochs of pretraining instead of 300, then 115 of the thesis' 500, one seed, on one H200 that both runs shared with"

@@ -87,7 +87,7 @@ def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
     fewer = {f"{half}, n = {size}": _plain(config, config.plain_factor / 2)}
     fewer = _sweep(_target(config, size), fewer, config, seed, starts)
     rows = [row for name, found in {**runs, **fewer}.items() for row in _rows(name, found, target)]
-    del runs[half]
+    del runs[half]  # Its swaps are counted; it is not drawn.
     rows.append(_reduction(runs, config))
     study = _sensitivity(config, seed, log)
     rows += [

@@ -3,7 +3,9 @@
 import jax
 import numpy as np
 
+from isotherm.runs.estimates import Estimate
 from isotherm.runs.run_data import RunData
+from isotherm.runs.standard_errors import DISAGREEMENT
 
 # R-hat above this is that of chains which hardly overlap.
 _APART = 2.0
@@ -14,20 +16,21 @@ _MOST_DRAWS, _FEWEST_DRAWS = 400, 16
 _LEAST_GROWTH, _LEAST_LATE_GROWTH = 1.4, 1.02
 
 
-def notes_on_disagreement(run: RunData, judged: np.ndarray, r_hat: float) -> list[str]:
+def notes_on_disagreement(run: RunData, judged: np.ndarray, found: Estimate) -> list[str]:
     """What may help chains that have not arrived, or that stay apart: not longer runs, and not what the run does already.
 
-    `judged` are places in a flat position, and `r_hat` is 1 where chains do not disagree.
+    `found` are means of coordinates, and `judged` the places of these in a flat position.
     """
-    if "num_swaps" in run.stats or not run.config.get("temperature"):
+    if not found.notes or "num_swaps" in run.stats or not run.config.get("temperature"):
         return []
-    if r_hat > 1.0 and _has_hidden_units(run):
+    disagrees = any(note.startswith(DISAGREEMENT) for note in found.notes)
+    if disagrees and _has_hidden_units(run):
         return [
             "Units of a network can change places without a change of what it predicts, so that chains may disagree on weights "
             "and agree on all predictions: compare these, with `predictive.predict`, before running longer."
         ]
     escaping = _notes_on_escape(run, judged)
-    if escaping or r_hat < _APART:
+    if escaping or not disagrees or np.nanmax(found.r_hat) < _APART:
         return escaping
     return [
         "Chains stay in regions of their own, which a longer run seldom cures: if barriers between modes part them, replica "

@@ -16,7 +16,6 @@ from isotherm.runs.names import Shapes, coordinate_name, shapes_of
 from isotherm.runs.run_data import RunData
 from isotherm.runs.run_estimates import RunEstimates
 from isotherm.runs.spent import time_of
-from isotherm.runs.standard_errors import DISAGREEMENT
 
 # Coordinates that are shown, and whose R-hat and errors are looked at: all, or some of a large position.
 _MOST_ROWS, _MOST_JUDGED = 50, 1_000
@@ -91,10 +90,7 @@ def summary_of(run: RunEstimates) -> Summary:
         + notes_on_bias(run.bias, named, _share_rejected(run))
         + list(found.notes)
     )
-    if found.notes:
-        disagrees = any(note.startswith(DISAGREEMENT) for note in found.notes)
-        notes += notes_on_disagreement(run, judged, float(np.nanmax(found.r_hat, initial=1.0)) if disagrees else 1.0)
-    return Summary(rows, notes, size)
+    return Summary(rows, notes + notes_on_disagreement(run, judged, found), size)
 
 
 def _share_rejected(run: RunEstimates) -> float:

@@ -124,8 +124,9 @@ def _go_on(
     prepared = ready(potential, sampler, settings, position, collect, config["source"], pilot_seconds)
     asked = prepared.configs[0]
     _compare(config, asked)
-    if _is_complete(folder, settings.num_steps, host.measure_bias):
-        return Run.load(folder)
+    complete = _complete_run(folder, settings.num_steps, host.measure_bias)
+    if complete is not None:
+        return complete
     checkpoints = Checkpoints(folder)
     found = checkpoints.restore(jax.eval_shape(lambda: prepared.program._init(prepared.position))[0])
     checkpoints.close()
@@ -139,12 +140,13 @@ def _go_on(
     return drive(prepared, host, reached, began)[0]
 
 
-def _is_complete(folder: pathlib.Path, num_steps: int, wants_bias: bool) -> bool:
-    """Whether there is nothing left to do."""
+def _complete_run(folder: pathlib.Path, num_steps: int, wants_bias: bool) -> Run | None:
+    """The run in a folder, if there is nothing left to do."""
     if not (folder / "finished.json").exists():
-        return False
+        return None
     run = Run.load(folder)
-    return run.num_steps == num_steps and (run.bias is not None or not (wants_bias and run.claims_distribution))
+    is_measured = run.bias is not None or not (wants_bias and run.claims_distribution)
+    return run if run.num_steps == num_steps and is_measured else None
 
 
 def read_configuration(folder: pathlib.Path) -> tuple[dict[str, Any], dict[str, Any]]:
