@@ -20,7 +20,7 @@ from isotherm.potentials.dropout import check_dropout
 from isotherm.potentials.likelihood import LikelihoodPotential
 from isotherm.potentials.losses import Loss, as_loss, check_classes, cross_entropy
 from isotherm.potentials.potential import Potential
-from isotherm.potentials.softmax import warn_of_softmax
+from isotherm.potentials.softmax import traced_outputs, warn_of_softmax
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -222,9 +222,10 @@ def network_potential(
         prepare=options["prepare"],
     )
     shapes = _shapes_of_two(potential)
-    if potential.loss is cross_entropy:
-        check_classes(potential.data[1], potential.outputs, *shapes)
-        warn_of_softmax(potential.outputs, *shapes, stacklevel=4)
+    traced = traced_outputs(potential.outputs, *shapes) if potential.loss is cross_entropy else None
+    if traced is not None:
+        check_classes(potential.data[1], traced.out_avals[0].shape)
+        warn_of_softmax(traced.jaxpr, stacklevel=4)
     if potential.has_dropout:
         check_dropout(potential.outputs, *shapes)
     return potential

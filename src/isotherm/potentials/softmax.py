@@ -5,27 +5,25 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-from jax import Array
 
 # What changes the form or the type of an array, and not its numbers.
 _SAME_NUMBERS = ("convert_element_type", "reshape", "squeeze", "transpose", "copy", "stop_gradient", "broadcast_in_dim")
 
 
-def warn_of_softmax(outputs: Callable[..., Array], weights: Any, inputs: Any, stacklevel: int) -> None:
-    """Warn of a network that returns probabilities to `cross_entropy`, which would take their softmax again.
-
-    Args:
-        outputs: maps (weights, inputs) to outputs.
-        weights: or their shapes.
-        inputs: of some examples, or their shapes.
-        stacklevel: of the warning, from here.
-    """
+def traced_outputs(outputs: Callable[..., Any], weights: Any, inputs: Any) -> Any:
+    """The outputs at weights and inputs of these shapes, traced; None for a network that fails, of which sampling says more."""
     try:
-        traced = jax.make_jaxpr(outputs)(weights, inputs).jaxpr
+        return jax.make_jaxpr(outputs)(weights, inputs)
     except Exception:
-        # Sampling says more of a network that fails.
-        return
-    if _is_softmax(traced, traced.outvars[0]):
+        return None
+
+
+def warn_of_softmax(program: Any, stacklevel: int) -> None:
+    """Warn of a network, traced, that returns probabilities to `cross_entropy`, which would take their softmax again.
+
+    `stacklevel` is that of the warning, from the caller.
+    """
+    if _is_softmax(program, program.outvars[0]):
         message = (
             'The network ends in a softmax, and "cross_entropy" takes the softmax of what it returns: the likelihood would be '
             "nearly flat. Return the logits; `predict` makes probabilities of them."
