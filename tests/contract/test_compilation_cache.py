@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 
 import jax
 import pytest
@@ -29,6 +30,7 @@ print(len(compiled))
 """
 
 WITH_OPTIONS = """
+import threading
 import jax, jax.numpy as jnp, numpy as np
 import isotherm as iso
 from isotherm.engine import programs
@@ -40,6 +42,9 @@ monitoring.register_event_listener(lambda event, **_: compiled.append(event) if 
 function = lambda x: jnp.sin(x) + 1
 options = (("xla_gpu_enable_command_buffer", "FUSION"),)
 found = [np.asarray(programs.call(function, x, options=options)).tolist() for _ in range(3)]
+for thread in threading.enumerate():
+    if thread.name.startswith("compile"):
+        thread.join()
 print(path, found[0] == found[1] == found[2] == (np.sin(np.arange(3.0, dtype=np.float32)) + 1).tolist(), len(compiled))
 """
 
@@ -81,20 +86,42 @@ def test_programs_with_options_are_kept_in_both_forms(tmp_path):
 class Lowered:
     """Stands for a program on a GPU, which there is none of here: what it is compiled with is what it returns."""
 
+    def __init__(self, is_on_disk):
+        self.is_on_disk, self.compiled = is_on_disk, []
+
     def compile(self, compiler_options):
-        return lambda: compiler_options
+        graphs = compiler_options[GRAPHS]
+        self.compiled.append(graphs)
+        if self.is_on_disk:
+            jax.monitoring.record_event("/jax/compilation_cache/cache_hits")
+        return lambda: graphs
 
 
-@pytest.mark.parametrize(("folder", "first"), [("folder", ""), (None, "FUSION")])
-def test_from_the_disk_the_first_call_is_without_graphs(folder, first):
-    """Those of convolutions would be captured with kernels that are not loaded."""
-    before = getattr(jax.config, DIRECTORY)
+GRAPHS = "xla_gpu_enable_command_buffer"
+
+
+@pytest.mark.parametrize(
+    ("folder", "is_on_disk", "first", "compiled"),
+    [
+        (None, False, "FUSION", ["FUSION"]),
+        # Compiled here, its kernels are loaded; the other form is for processes to come.
+        ("folder", False, "FUSION", ["FUSION", ""]),
+        # Those of convolutions would be captured with kernels that are not loaded.
+        ("folder", True, "", ["FUSION", ""]),
+    ],
+)
+def test_from_the_disk_the_first_call_is_without_graphs(folder, is_on_disk, first, compiled):
+    before, lowered = getattr(jax.config, DIRECTORY), Lowered(is_on_disk)
     jax.config.update(DIRECTORY, folder)
     try:
-        program = programs._with_options(Lowered(), {"xla_gpu_enable_command_buffer": "FUSION"})
+        program = programs._with_options(lowered, {GRAPHS: "FUSION"})
     finally:
         jax.config.update(DIRECTORY, before)
-    assert [program()["xla_gpu_enable_command_buffer"] for _ in range(3)] == [first, "FUSION", "FUSION"]
+    for thread in threading.enumerate():
+        if thread.name.startswith("compile"):
+            thread.join()
+    assert lowered.compiled == compiled
+    assert [program() for _ in range(3)] == [first, "FUSION", "FUSION"]
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Compiled programs: one for each structure and shapes, whatever the numbers; released with the functions they were made of."""
 
-import itertools
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -9,11 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from isotherm.engine.graphs import compile_with_graphs
 from isotherm.foundation.compilation_cache import are_programs_kept
 from isotherm.foundation.parts import functions_of
 
 _PROGRAMS: dict[Any, Callable[..., Any]] = {}
-_WITHOUT_GRAPHS = {"xla_gpu_enable_command_buffer": ""}
 
 
 def call(
@@ -66,23 +65,10 @@ def _compile(function, structures, leaves, donated, options) -> Callable[..., An
 def _with_options(lowered: Any, options: dict[str, str]) -> Callable[..., Any]:
     try:
         if are_programs_kept():
-            return _once_without_graphs(lowered, options)
+            return compile_with_graphs(lowered, options)
         return lowered.compile(compiler_options=options)
     except jax.errors.JaxRuntimeError:
         return lowered.compile()
-
-
-def _once_without_graphs(lowered: Any, options: dict[str, str]) -> Callable[..., Any]:
-    """A program that may come from the disk: its first call runs without CUDA graphs.
-
-    Graphs cannot be captured with kernels of cuDNN that the process has not loaded yet, and fail with its status 5003. Trying
-    algorithms against each other loads them; a program from the disk comes without, and running it kernel by kernel loads them.
-    Compiled in one process both have the same algorithms. The one without comes first, so that a process that is killed
-    between the two does not leave the other alone on the disk.
-    """
-    without = lowered.compile(compiler_options={**options, **_WITHOUT_GRAPHS})
-    later = itertools.chain([without], itertools.repeat(lowered.compile(compiler_options=options)))
-    return lambda *given: next(later)(*given)
 
 
 def _dtype(leaf: Any) -> Any:

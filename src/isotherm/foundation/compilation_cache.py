@@ -23,8 +23,8 @@ def use_compilation_cache(
 
     This is JAX's persistent compilation cache, in a directory for this version of jaxlib and this processor. The command line has
     it on. A cache that you have configured, by `jax.config` or the environment, stays as it is. Programs whose convolutions a GPU
-    runs side by side are compiled in two forms, since from the disk they cannot start with the faster one: the first start takes
-    about half as long again, later ones seconds.
+    runs side by side are compiled in two forms, since from the disk they cannot start with the faster one: the second is compiled
+    while the first one runs, and a process waits for it before it ends.
 
     Args:
         directory: where; by default in `isotherm` under $XDG_CACHE_HOME, or under ~/.cache.

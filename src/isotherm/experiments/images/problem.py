@@ -50,6 +50,18 @@ class ImageData(NamedTuple):
     num_classes: int
 
 
+class Problem(NamedTuple):
+    """Images and the posterior of a network on them."""
+
+    data: ImageData
+    potential: NetworkPotential
+
+
+def problem_of(setting: Setting, data: ImageData) -> Problem:
+    """The images with the posterior of the setting's network."""
+    return Problem(data, potential_of(setting, data))
+
+
 def load_images(setting: Setting) -> ImageData:
     """The images of a setting."""
     check_choice("data_set", setting.data_set, ("cifar100", "cifar10", "digits"))

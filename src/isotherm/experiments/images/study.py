@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from isotherm.experiments.images.cell import Cell, run_cell
 from isotherm.experiments.images.plan import Arm
-from isotherm.experiments.images.problem import load_images
+from isotherm.experiments.images.problem import ImageData, Problem, load_images, problem_of
 from isotherm.experiments.images.setting import Setting
 from isotherm.experiments.images.thesis_values import Values
 from isotherm.experiments.reproduce import Outcome
@@ -51,15 +51,18 @@ def run_cells(
 ) -> Records:
     """Records of all finished cells, by method; those that were stopped are left out, and said."""
     found: Records = {}
-    loaded: dict[Any, Any] = {}
+    images: dict[Any, ImageData] = {}
+    problems: dict[Setting, Problem] = {}
     with _folder_of(setting) as folder:
         for number in range(setting.num_runs):
             for label in setting.methods:
                 log(f"{label}, seed {seed + number}")
                 own = dataclasses.replace(setting, **{} if setting.is_quick else arms[label].changes)
                 key = (own.data_set, own.data_dir, own.num_held_out, own.num_train, own.num_outside)
-                data = loaded[key] = loaded.get(key) or load_images(own)
-                record = run_cell(Cell(experiment, label, arms[label], own, seed + number), folder, data)
+                data = images[key] = images.get(key) or load_images(own)
+                # Seeds share compiled programs, and so do methods that differ in numbers alone.
+                problem = problems[own] = problems.get(own) or problem_of(own, data)
+                record = run_cell(Cell(experiment, label, arms[label], own, seed + number), folder, problem)
                 if record["is_finished"]:
                     found.setdefault(label, []).append(record)
                 else:
