@@ -31,6 +31,17 @@ def means_table() -> str:
     return "\n".join(lines)
 
 
+def network_heat_table() -> str:
+    """Temperatures and losses of a network at several steps."""
+    lines = ["| step size | temperature, measured by the run | training loss | named |", "|---|---|---|---|"]
+    for row in _record("network-heat")["rows"]:
+        heat, loss = (
+            f"{row[a]:.{n}f} ± {row[b]:.{n}f}" for a, b, n in (("temperature", "error", 3), ("loss", "loss_error", 1))
+        )
+        lines.append(f"| {row['step']:.2g} | {heat} | {loss} | {'yes' if row['is_named'] else 'no'} |")
+    return "\n".join(lines)
+
+
 def contours_table() -> str:
     """Systematic and total errors of contour samplers beside SGLD, and the range of the multiplier."""
     by_target: dict[str, dict[str, Any]] = {}
@@ -50,4 +61,9 @@ def contours_table() -> str:
     return "\n".join(lines)
 
 
-STUDIES = {"bias-spreads": spreads_table, "bias-means": means_table, "contours": contours_table}
+STUDIES = {
+    "bias-spreads": spreads_table,
+    "bias-means": means_table,
+    "network-heat": network_heat_table,
+    "contours": contours_table,
+}

@@ -12,11 +12,13 @@ import time
 
 import numpy as np
 
-from tests.silent import good_chains, good_couplings, wrong_chains, wrong_couplings
+from tests.silent import good_chains, good_couplings, large_positions, wrong_chains, wrong_couplings
 from tests.silent.case import Case, Truths
 
 CASES: list[Case] = [
-    case for part in (wrong_chains, wrong_couplings, good_chains, good_couplings) for case in part.CASES
+    case
+    for part in (wrong_chains, wrong_couplings, good_chains, good_couplings, large_positions)
+    for case in part.CASES
 ]
 
 

@@ -20,11 +20,13 @@ class Felt(NamedTuple):
         energy: shape (K, P).
         gradient: of the energy, at some coordinates, shape (K, P, number).
         pull: the same with the multiplier of the coupling, where energies have noise; else the gradient.
+        virial: (x - center) . pull over each leaf of the position, shape (K, P, leaves).
     """
 
     energy: Array
     gradient: Array
     pull: Array
+    virial: Array
 
 
 def felt_at(
@@ -35,6 +37,7 @@ def felt_at(
     keys: Array,
     batches: Array,
     coordinates: Array,
+    centers: Any,
     iteration: Array,
 ) -> Felt:
     """Energies and gradients at points (K, P, ...), on the batches of keys (K, P, 2).
@@ -47,6 +50,7 @@ def felt_at(
         keys: of batches and of synthetic noise.
         batches: the iterations whose batches are meant, shape (K,).
         coordinates: the places of those that are wanted, in a flat position.
+        centers: a position, from which virials are taken.
         iteration: whose step size, temperature and gain hold.
     """
     potential = parts.potential
@@ -74,10 +78,11 @@ def felt_at(
         )
         if parts.coupling.log_weights is None or potential.is_exact:
             chosen = _chosen(gradient, coordinates)
-            return Felt(energies, chosen, chosen)
+            return Felt(energies, chosen, chosen, _virial(position, centers, gradient))
         _, move = parts.coupling.update(coupling, None, coupling_inputs(parts, energies, priors, iteration))
         pull = jax.vmap(lambda *one: multiplied(parts, *one))(position, gradient, move.multiplier)
-        return Felt(energies, _chosen(gradient, coordinates), _chosen(pull, coordinates))
+        virial = _virial(position, centers, pull)
+        return Felt(energies, _chosen(gradient, coordinates), _chosen(pull, coordinates), virial)
 
     number = len(keys)
     size = sum(leaf.size for leaf in jax.tree.leaves(points)) // number
@@ -89,3 +94,9 @@ def _chosen(tree: Any, coordinates: Array) -> Array:
     """Some numbers of every chain, from leaves (P, ...)."""
     leaves = jax.tree.leaves(tree)
     return jnp.concatenate([leaf.reshape(len(leaf), -1) for leaf in leaves], axis=1)[:, coordinates]
+
+
+def _virial(position: Any, centers: Any, pull: Any) -> Array:
+    """Of every chain and leaf, from leaves (P, ...)."""
+    products = jax.tree.map(lambda x, center, force: (x - center) * force, position, centers, pull)
+    return jnp.stack([jnp.sum(leaf.reshape(len(leaf), -1), axis=1) for leaf in jax.tree.leaves(products)], axis=1)

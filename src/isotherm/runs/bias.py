@@ -51,6 +51,9 @@ class Bias(NamedTuple):
         tilts: s at these: the density of the run over that which was asked for is 1 + s, up to second order. From all of them, and
             with stretches of the run left out, shape (1 + G, chain, S).
         heats: by which share the temperatures of the coordinates are higher than expected, likewise (1 + G, d); zero where unknown.
+        leaf_heats: by which share the temperatures of the whole position, and then of every leaf, are higher than that of the run,
+            likewise (1 + G, 1 + leaves): the mean of (x - center) . g over that of their numbers; zero where unknown.
+        leaf_sizes: how many numbers the whole and every leaf hold.
         is_measured: whether the tilt comes from what gradients at the draws say alone, and not from how the kernel steps.
         rates: the share of a stiff direction's width that a step forgets, at each of these draws, shape (chain, S).
         jumps: by how many temperatures the energy around them changes without its gradient, likewise.
@@ -65,6 +68,8 @@ class Bias(NamedTuple):
     log_weights: np.ndarray
     tilts: np.ndarray
     heats: np.ndarray
+    leaf_heats: np.ndarray
+    leaf_sizes: np.ndarray
     is_measured: bool
     rates: np.ndarray
     jumps: np.ndarray
@@ -137,8 +142,7 @@ def bias_of(values: np.ndarray, tilts: np.ndarray, log_weights: np.ndarray) -> t
         mean = np.einsum("cs,csk->k", weights, values)
         relative = weights * (tilt - np.sum(weights * tilt))
         found.append(np.einsum("cs,csk->k", relative, values - mean))
-    deviations = np.stack(found[1:]) - np.mean(found[1:], axis=0)
-    return found[0], np.sqrt(np.sum(deviations**2, axis=0) * (NUM_GROUPS - 1) / NUM_GROUPS)
+    return found[0], error_of(np.stack(found))
 
 
 def weights_left_out(log_weights: np.ndarray) -> np.ndarray:
@@ -149,11 +153,17 @@ def weights_left_out(log_weights: np.ndarray) -> np.ndarray:
     return np.stack([each / max(each.sum(), 1e-300) for each in kept])
 
 
+def error_of(found: np.ndarray) -> np.ndarray:
+    """The standard error by the jackknife of what was found from all draws, and with each group of them left out; (1 + G, ...)."""
+    deviations = found[1:] - np.mean(found[1:], axis=0)
+    return np.sqrt(np.sum(deviations**2, axis=0) * (NUM_GROUPS - 1) / NUM_GROUPS)
+
+
 def contradicted(heats: np.ndarray) -> int | None:
     """The coordinate in which the temperature of the draws differs most from what is expected, if it does; (1 + G, d)."""
-    deviations = heats[1:] - np.mean(heats[1:], axis=0)
-    errors = np.sqrt(np.sum(deviations**2, axis=0) * (NUM_GROUPS - 1) / NUM_GROUPS)
-    is_off = (np.abs(heats[0]) > significant(heats.shape[1]) * errors) & (np.abs(heats[0]) > _LEAST_CONTRADICTION)
+    is_off = (np.abs(heats[0]) > significant(heats.shape[1]) * error_of(heats)) & (
+        np.abs(heats[0]) > _LEAST_CONTRADICTION
+    )
     return int(np.argmax(np.where(is_off, np.abs(heats[0]), 0.0))) if np.any(is_off) else None
 
 

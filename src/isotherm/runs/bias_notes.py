@@ -2,11 +2,13 @@
 
 import numpy as np
 
-from isotherm.runs.bias import Bias, contradicted, significant
+from isotherm.runs.bias import Bias, contradicted, error_of, significant
 from isotherm.runs.estimates import normalized_weights
 
 # Biases below these are not worth a word: of a mean in standard deviations, and of a variance relative to itself.
 _LEAST_SHIFT, _LEAST_WIDENING = 0.05, 0.05
+# The same over all numbers of a large position, and colder by so much where the start is still remembered.
+_LEAST_HEAT, _LEAST_COLD = 0.03, -0.1
 # Steps that forget more than this share of a well are too long for it; a smaller share of draws in such wells is not worth a word.
 _LONGEST, _FEWEST_STIFF = 0.3, 0.03
 # Of moves that a box rejects, and of the squared displacement by gradients over that by noise.
@@ -17,12 +19,13 @@ _LARGEST_JUMP, _MOST_JUMPS = 0.5, 0.01
 _GOAL = 0.02
 
 
-def notes_on_bias(bias: Bias | None, names: list[str], rejected: float) -> list[str]:
+def notes_on_bias(bias: Bias | None, names: list[str], leaves: list[str], rejected: float) -> list[str]:
     """Which mean and which spread is off by most, if any is off by more than its error says.
 
     Args:
         bias: what was measured.
         names: of its coordinates.
+        leaves: names of the leaves of the position.
         rejected: the share of moves that a box rejected.
     """
     if bias is None:
@@ -36,7 +39,7 @@ def notes_on_bias(bias: Bias | None, names: list[str], rejected: float) -> list[
             return [_note_on_heat(names[worst], float(bias.heats[0, worst])), *_notes_on_jumps(bias, weights)]
         why = "Gradients at the draws make"
     remedy += "" if bias.is_exact else ", or use larger batches"
-    notes = []
+    notes = _notes_on_leaves(bias, leaves) if bias.draws is None else []
     if np.any(is_wide):
         worst = int(np.argmax(np.where(is_wide, np.abs(widened), 0.0)))
         notes.append(f"{why} the spread of {names[worst]} {_in_words(widened[worst])}: {remedy}.")
@@ -79,6 +82,36 @@ def _note_on_heat(name: str, excess: float) -> str:
         f"In {name} gradients at the draws are those of {1.0 + excess:.2g} times the temperature: the draws do not follow the "
         f"distribution that was asked for. {remedy}"
     )
+
+
+def _notes_on_leaves(bias: Bias, names: list[str]) -> list[str]:
+    """Whether a large position as a whole, or one of its leaves, is hotter or colder than it should be."""
+    heats, errors = bias.leaf_heats[0], error_of(bias.leaf_heats)
+    is_sure = np.abs(heats) > significant(len(heats)) * errors
+    least = np.where(np.arange(len(heats)) == 0, _LEAST_HEAT, _LEAST_WIDENING)
+    hot, cold = (np.flatnonzero(is_sure & is_off) for is_off in (heats > least, heats < _LEAST_COLD))
+    if not len(hot) and not len(cold):
+        return []
+    worst = int(hot[np.argmax(heats[hot])] if len(hot) else cold[np.argmin(heats[cold])])
+    where = "" if worst == 0 or len(names) == 1 else f", and in `{names[worst - 1]}` of {1.0 + heats[worst]:.2f} times"
+    began = (
+        f"Over all {bias.leaf_sizes[0]:,} numbers of the position gradients at the draws are those of {1.0 + heats[0]:.2f} times "
+        f"the temperature{where}:"
+    )
+    if not len(hot):
+        return [
+            f"{began} the draws lie closer together than the distribution, and are still on their way from the start. Run longer, "
+            "leave out more of the start (`burn_in`), or take longer steps."
+        ]
+    # Where the whole is hot, it says more of the step than the leaf that is hottest.
+    judged = 0 if 0 in hot else worst
+    excess = 0.5 * heats[judged] * bias.leaf_sizes[judged]
+    goal = bias.step_size * min(1.0, _GOAL / heats[judged])
+    batches = "" if bias.is_exact else ", or use larger batches"
+    return [
+        f"{began} energies, and losses with them, are about {excess:.2g} temperatures too high. Lower `step_size` to about "
+        f"{goal:.1g}{batches}."
+    ]
 
 
 def _notes_on_wells(bias: Bias, weights: np.ndarray) -> list[str]:

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 _PIECE_BYTES = 64 << 20
 _MOST_LINES = 50
+UNKNOWN_BIAS = (
+    "The bias is not known, and intervals hold the standard error alone: it is measured for positions of up to 64 numbers that are "
+    "recorded as they are, with data that do not stream. Compare with a run at half the step size."
+)
 
 
 def normalized_weights(log_weights: np.ndarray) -> np.ndarray:
@@ -121,10 +125,16 @@ class Estimate(NamedTuple):
         lines += [f"... {len(names) - shown} more"] * (len(names) > shown)
         return "\n".join([*lines, *(f"- {note}" for note in self.notes)])
 
+    def with_bias_noted(self) -> "Estimate":
+        """The same with a note where the bias is not known."""
+        is_unknown = any(np.any(np.isnan(leaf)) for leaf in jax.tree.leaves(self.bias))
+        return self._replace(notes=(*self.notes, UNKNOWN_BIAS)) if is_unknown else self
+
     def interval(self, level: float = 0.95) -> tuple[Any, Any]:
         """The ends of an interval that holds the true mean with probability `level`; NaN where the error is unknown.
 
-        It reaches from the mean to the mean without its bias, and beyond both by what the two standard errors say together.
+        It reaches from the mean to the mean without its bias, and beyond both by what the two standard errors say together. Where
+        the bias is not known, which is noted, it holds the standard error alone.
         """
         check_real("level", level, "Give a probability, such as 0.95.", above=0.0, below=1.0)
 

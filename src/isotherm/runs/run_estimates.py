@@ -31,7 +31,8 @@ class RunEstimates(RunData):
             >>> low, high = found.interval(0.95)
         """
         log_weights = np.asarray(self.log_weights)
-        return estimates.estimate(function, self.draws, log_weights, self._small_bias(), self._are_particles)
+        found = estimates.estimate(function, self.draws, log_weights, self._small_bias(), self._are_particles)
+        return found.with_bias_noted() if self.claims_distribution else found
 
     def mean(self) -> Any:
         """The weighted mean of every coordinate, a pytree like a position. `estimate(lambda x: x)` adds its error.
@@ -92,9 +93,10 @@ class RunEstimates(RunData):
             >>> bool(abs(found.mean[0] - 0.5) < 5 * found.std_error[0])
             True
         """
-        return by_mode.estimate_mode_masses(
+        found = by_mode.estimate_mode_masses(
             modes, self.draws, np.asarray(self.log_weights), num_modes, self._small_bias(), self._are_particles
         )
+        return found.with_bias_noted() if self.claims_distribution else found
 
     def energy_histogram(self, num_cells: int = 50) -> by_energy.Histogram:
         """The weighted distribution of the energy in cells of equal width."""

@@ -12,6 +12,7 @@ from isotherm.runs.bias_notes import notes_on_bias
 from isotherm.runs.coupling_notes import notes_on_contours, notes_on_exchange
 from isotherm.runs.cycle_notes import notes_on_cycles
 from isotherm.runs.disagreement_notes import notes_on_disagreement
+from isotherm.runs.estimates import UNKNOWN_BIAS
 from isotherm.runs.names import Shapes, coordinate_name, shapes_of
 from isotherm.runs.run_data import RunData
 from isotherm.runs.run_estimates import RunEstimates
@@ -87,8 +88,9 @@ def summary_of(run: RunEstimates) -> Summary:
     named = [] if run.bias is None else [f"`{coordinate_name(shapes, place)}`" for place in run.bias.coordinates]
     notes = (
         _notes(run, _agreement(shapes, judged, found.r_hat))
-        + notes_on_bias(run.bias, named, _share_rejected(run))
-        + list(found.notes)
+        + notes_on_bias(run.bias, named, list(shapes), _share_rejected(run))
+        # What is known of the bias of large positions has notes of its own.
+        + [note for note in found.notes if note != UNKNOWN_BIAS]
     )
     return Summary(rows, notes + notes_on_disagreement(run, judged, found), size)
 

@@ -100,6 +100,27 @@ def tilts_of(probes: Probes, log_weights: np.ndarray, dynamics: Dynamics) -> tup
     return np.stack(measured if is_measured else known), heats, is_measured
 
 
+def leaf_heats_of(virials: np.ndarray, sizes: np.ndarray, log_weights: np.ndarray, dynamics: Dynamics) -> np.ndarray:
+    """By which share the temperature of each leaf is higher than that of the run, as `Bias.leaf_heats`.
+
+    Under exp(-U / tau) the mean of (x - c) . g over a leaf of d numbers is d tau, wherever c is and whatever U looks like, if g is
+    seen on batches of its own. Summed over many numbers it is known far better than the spread of any of them.
+
+    Args:
+        virials: of the leaves at every draw, shape (chain, draw, leaves).
+        sizes: of the leaves.
+        log_weights: of the draws.
+        dynamics: of the sampler.
+    """
+    if dynamics.has_walls:
+        return np.zeros((1 + NUM_GROUPS, 1 + len(sizes)))
+    virials = np.where(np.isfinite(log_weights)[..., None], virials, 0.0)
+    found = np.einsum("gcs,csl->gl", weights_left_out(log_weights), virials)
+    both = np.concatenate([found.sum(axis=1, keepdims=True), found], axis=1)
+    wanted = dynamics.temperature * np.concatenate([[np.sum(sizes)], sizes])
+    return np.where(wanted > 0, both / np.where(wanted > 0, wanted, 1.0) - 1.0, 0.0)
+
+
 class _Surroundings(NamedTuple):
     """Means over the draws, in the basis in which the mean Hessian is diagonal.
 

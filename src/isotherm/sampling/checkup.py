@@ -17,7 +17,7 @@ from isotherm.foundation.schedules import values_at
 from isotherm.potentials.potential import Potential, WrappedPotential
 from isotherm.runs.bias import MOST_COORDINATES, Bias
 from isotherm.runs.pytree_json import named_leaves
-from isotherm.runs.tilt import Dynamics, Epoch, Probes, largest_drift, rates_of, tilts_of
+from isotherm.runs.tilt import Dynamics, Epoch, Probes, largest_drift, leaf_heats_of, rates_of, tilts_of
 from isotherm.sampling.prepare import PreparedRun
 from isotherm.sampling.sampler import Sampler
 
@@ -76,14 +76,16 @@ class Checkup:
         scale = np.full((len(run.log_weights), len(coordinates)), math.sqrt(step))
         if self.preconditioner is not None:
             scale = scale * np.sqrt(_flat(self.preconditioner, 1)[:, coordinates])
-        probes, jumps = self._probes(run, rows, coordinates, scale)
+        given = np.asarray(run.log_weights)[:, chosen]
+        probes, jumps, virials = self._probes(run, rows, coordinates, scale, _center(rows[0], given))
         dynamics = self._dynamics(run, chosen, scale)
         # A step away from a draw the energy may be infinite, or not a number.
         is_seen = np.all([np.all(np.isfinite(part), axis=-1) for part in (*probes, jumps[..., None])], axis=0)
-        log_weights = np.where(is_seen, np.asarray(run.log_weights)[:, chosen], -np.inf)
+        log_weights = np.where(is_seen, given, -np.inf)
         if not np.any(np.isfinite(log_weights)):
             return None
         tilts, heats, is_measured = tilts_of(probes, log_weights, dynamics)
+        sizes = np.array([leaf[0, 0].size for leaf in jax.tree.leaves(rows[0])])
         errors = self.sampler.kernel.step_errors
         return Bias(
             values=_flat(shown, 2)[..., places],
@@ -92,6 +94,8 @@ class Checkup:
             log_weights=log_weights,
             tilts=tilts,
             heats=heats,
+            leaf_heats=leaf_heats_of(virials, sizes, self._felt_weights(log_weights), dynamics),
+            leaf_sizes=np.concatenate([[np.sum(sizes)], sizes]),
             is_measured=is_measured,
             rates=np.where(is_seen, rates_of(probes), 0.0) * (1.0 if errors is None else errors.curvature),
             jumps=np.where(is_seen, jumps, 0.0) / dynamics.temperature,
@@ -100,8 +104,19 @@ class Checkup:
             is_exact=self.potential.is_exact,
         )
 
-    def _probes(self, run: Any, rows: Any, coordinates: np.ndarray, scale: np.ndarray) -> tuple[Probes, np.ndarray]:
-        """What chains feel at draws (P, S, ...), and a step to both sides of them; jumps of the energy between these."""
+    def _felt_weights(self, log_weights: np.ndarray) -> np.ndarray:
+        """Log weights under which draws follow the forces that were measured: flattened ones follow the multiplied gradient."""
+        if self.sampler.coupling.log_weights is None or self.potential.is_exact:
+            return log_weights
+        return np.where(np.isfinite(log_weights), 0.0, -np.inf)
+
+    def _probes(
+        self, run: Any, rows: Any, coordinates: np.ndarray, scale: np.ndarray, center: Any
+    ) -> tuple[Probes, np.ndarray, np.ndarray]:
+        """What chains feel at draws (P, S, ...), and a step to both sides of them.
+
+        Then jumps of the energy between these, and the virials of the leaves around `center`, (P, S, leaves).
+        """
         chains, number = jax.tree.leaves(rows[0])[0].shape[:2]
         rng = np.random.default_rng(self.words)
         signs = rng.choice((-1.0, 1.0), (chains, number, len(coordinates)))
@@ -122,9 +137,9 @@ class Checkup:
         parts = self.sampler.parts(self.potential.on_device(), mode, number_dtype(stacked))
         # The first batch of an epoch is a full one.
         places = np.zeros(len(points) * number, np.int32)
-        arrays = (jax.device_put(part) for part in (keys, places, coordinates, np.int32(run.num_steps - 1)))
+        arrays = (jax.device_put(part) for part in (keys, places, coordinates, center, np.int32(run.num_steps - 1)))
         found = programs.call(felt_at, parts, jax.device_put(self.coupling), stacked, states, *arrays)
-        energy, gradient, pull = (
+        energy, gradient, pull, virial = (
             np.moveaxis(np.asarray(part, np.float64).reshape(len(points), number, *part.shape[1:]), 1, 2)
             for part in found
         )
@@ -132,7 +147,9 @@ class Checkup:
         other = here if is_exact else scale[:, None] * pull[3]
         jumps = energy[1] - energy[2] - np.sum(away * (gradient[1] + gradient[2]), axis=-1)
         values = _flat(rows[0], 2)[..., coordinates] / scale[:, None]
-        return Probes(values, here, other, signs, 0.5 * (ahead - behind)), jumps
+        # At the draws themselves, on one batch or on two.
+        virials = np.mean(virial[::3], axis=0)
+        return Probes(values, here, other, signs, 0.5 * (ahead - behind)), jumps, virials
 
     def _spread_over(self, run: Any, size: int) -> np.ndarray:
         """Draws at equal distances, of which there are few enough that looking costs little."""
@@ -187,6 +204,17 @@ def _flat(tree: Any, lead: int) -> np.ndarray:
     """The numbers of positions with so many leading axes, in one array of double precision."""
     leaves = [np.asarray(leaf, np.float64) for leaf in jax.tree.leaves(tree)]
     return np.concatenate([leaf.reshape(*leaf.shape[:lead], -1) for leaf in leaves], axis=-1)
+
+
+def _center(positions: Any, log_weights: np.ndarray) -> Any:
+    """The mean of positions (P, S, ...), of those that have a weight."""
+    has_weight = np.isfinite(log_weights)
+
+    def mean(leaf):
+        kept = leaf[has_weight]
+        return np.nan_to_num(np.mean(kept, axis=0, dtype=np.float64)).astype(leaf.dtype) if len(kept) else leaf[0, 0]
+
+    return jax.tree.map(mean, positions)
 
 
 def _moved(positions: Any, coordinates: np.ndarray, away: np.ndarray, side: float) -> Any:

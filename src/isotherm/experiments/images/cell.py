@@ -83,7 +83,8 @@ class Cell:
 def run_cell(cell: Cell, folder: pathlib.Path, problem: Problem | None = None) -> dict[str, Any]:
     """The record of a cell, which is run, or resumed, in a folder of its own below `folder`, unless it is there already.
 
-    Cells that share a `problem` share compiled programs. A record of a cell that was stopped holds no scores, and says `"is_finished": false`.
+    Cells that share a `problem` share compiled programs. A record of a cell that was stopped holds no scores, and says
+    `"is_finished": false`.
     """
     own = folder / cell.name
     if (own / "cell.json").exists():

@@ -1,0 +1,136 @@
+"""Temperatures over whole positions: against exact laws, and notes on networks whose single weights show nothing."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+from sklearn.datasets import load_digits
+
+import isotherm as iso
+from isotherm.runs.bias import error_of
+from isotherm.runs.estimates import UNKNOWN_BIAS
+from tests.laws.test_bias import momentum_excess
+
+MEAN, TEMPERATURE, STEP, NOISE = 3.0, 2.0, 0.1, 4.0
+RATES = {"loose": 1.0, "stiff": 5.0}
+SIZES = {"loose": 60, "stiff": 20}
+NAMED = "numbers of the position gradients at the draws are those of"
+
+
+def bowl(x):
+    return jnp.sum(jnp.stack([0.5 * rate * jnp.sum((x[name] - MEAN) ** 2) for name, rate in RATES.items()]))
+
+
+def start(key):
+    return {name: MEAN + jax.random.normal(key, (size,)) for name, size in SIZES.items()}
+
+
+def heats_of(run):
+    assert run.bias is not None
+    return run.bias.leaf_heats[0], error_of(run.bias.leaf_heats)
+
+
+def sampled(potential, sampler, **changes):
+    settings = {"num_steps": 40_000, "num_chains": 4, "burn_in": 1_000, "thinning": 20, "init": start} | changes
+    return iso.sample(potential, sampler, progress=False, **settings)
+
+
+def langevin_excess(rate, noise=0.0):
+    """That of x <- x - eps (rate x + noise) + sqrt(2 eps tau) xi, an autoregression."""
+    return (1.0 + STEP * noise**2 / (2.0 * TEMPERATURE)) / (1.0 - 0.5 * STEP * rate) - 1.0
+
+
+@pytest.mark.parametrize(
+    ("potential", "sampler", "excess"),
+    [
+        (bowl, iso.sgld(STEP, temperature=TEMPERATURE), langevin_excess),
+        (
+            iso.with_noise(iso.from_energy(bowl), gradient_scale=NOISE),
+            iso.sgld(STEP, temperature=TEMPERATURE),
+            lambda rate: langevin_excess(rate, NOISE),
+        ),
+        (
+            bowl,
+            iso.sghmc(STEP, temperature=TEMPERATURE, friction=0.5),
+            lambda rate: momentum_excess(STEP * rate, 0.5),
+        ),
+    ],
+    ids=["sgld", "noise", "sghmc"],
+)
+def test_leaves_of_a_normal_law(potential, sampler, excess):
+    found, errors = heats_of(sampled(potential, sampler))
+    of_leaves = [excess(RATES[name]) for name in sorted(RATES)]
+    whole = np.average(of_leaves, weights=[SIZES[name] for name in sorted(RATES)])
+    assert np.all(np.abs(found - [whole, *of_leaves]) < 4 * errors)
+    # A temperature that is off by a tenth would be seen in each.
+    assert np.all(4 * errors < 0.1)
+
+
+def test_a_box_leaves_them_unknown():
+    box = (MEAN - 1.0, MEAN + 1.0)
+    run = sampled(
+        bowl,
+        iso.sgld(0.01, box=box),
+        init=lambda key: {name: jnp.full(size, MEAN) for name, size in SIZES.items()},
+        num_steps=2_000,
+    )
+    assert np.all(heats_of(run)[0] == 0.0)
+
+
+@pytest.mark.parametrize(
+    ("step", "num_steps", "word"),
+    [(STEP, 20_000, "energies, and losses with them"), (1e-4, 2_000, "still on their way"), (2e-3, 60_000, None)],
+)
+def test_notes_on_large_positions(step, num_steps, word):
+    # With a little noise, so that the temperatures of single coordinates are too uncertain to say the same.
+    potential = iso.with_noise(iso.from_energy(bowl), gradient_scale=0.1)
+    run = sampled(potential, iso.sgld(step, temperature=TEMPERATURE), num_steps=num_steps)
+    notes = [note for note in run.summary().notes if NAMED in note]
+    assert [word in note for note in notes] == [True] * (word is not None)
+    if word is not None and step == STEP:
+        assert "in `stiff` of 1.3" in notes[0]
+
+
+@pytest.fixture(scope="module")
+def digits():
+    inputs, labels = load_digits(return_X_y=True)
+    return (inputs[:500, :32] / 16.0).astype(np.float32), labels[:500].astype(np.int32)
+
+
+def test_a_network_whose_loss_is_too_high_is_named(digits):
+    """Every weight is widened by too little to be seen; the loss is off by many errors."""
+
+    class Small(nnx.Module):
+        def __init__(self, rngs):
+            self.first, self.last = nnx.Linear(32, 8, rngs=rngs), nnx.Linear(8, 10, rngs=rngs)
+
+        def __call__(self, x):
+            return self.last(nnx.relu(self.first(x)))
+
+    potential = iso.from_nnx(Small, "cross_entropy", digits, batch_size=50, weight_decay=5.0)
+    settings = {"num_chains": 4, "burn_in": 5_000, "thinning": 50, "progress": False}
+    long = iso.sample(potential, iso.sghmc(5e-4), num_steps=20_000, **settings)
+    short = iso.sample(potential, iso.sghmc(2.5e-5), num_steps=60_000, **settings)
+    energies = [float(np.mean(np.asarray(run.energies))) for run in (long, short)]
+    named = [[note for note in run.summary().notes if NAMED in note] for run in (long, short)]
+    assert energies[0] > energies[1] + 15.0
+    assert [len(notes) for notes in named] == [1, 0]
+    assert "larger batches" in named[0][0]
+
+
+def test_they_are_kept_in_a_folder(tmp_path):
+    run = sampled(bowl, iso.sgld(STEP), num_steps=2_000, out=tmp_path / "run")
+    loaded = iso.load(tmp_path / "run")
+    assert loaded.bias is not None
+    assert np.array_equal(heats_of(run)[0], heats_of(loaded)[0])
+
+
+def test_a_bias_that_is_not_known_is_noted():
+    large = sampled(bowl, iso.sgld(0.01), num_steps=2_000)
+    assert UNKNOWN_BIAS in large.estimate(lambda x: x["loose"][0]).notes
+    assert UNKNOWN_BIAS not in large.summary().notes
+    small = iso.sample(lambda x: 0.5 * x @ x, iso.sgld(0.1), num_steps=2_000, num_chains=4, init=jnp.zeros(2))
+    assert UNKNOWN_BIAS not in small.estimate(lambda x: x).notes
+    descent = sampled(bowl, iso.sgd(0.01), num_steps=2_000)
+    assert UNKNOWN_BIAS not in descent.estimate(lambda x: x["loose"][0]).notes
