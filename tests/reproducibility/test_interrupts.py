@@ -137,6 +137,20 @@ def test_sigterm_keeps_the_run_and_ends_the_process(tmp_path):
     assert 5_000 <= part.num_steps < 40_000
 
 
+def test_sigterm_without_a_folder_promises_nothing():
+    program = """
+        from tests.reproducibility.test_interrupts import SETTINGS, energy, interrupting
+        import isotherm as iso, jax.numpy as jnp, signal
+        stop = interrupting(5_000, signal.SIGTERM)
+        iso.sample(energy, iso.sgld(1e-3), init=jnp.zeros(2), callback=stop, block_length=500, **SETTINGS)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 128 + signal.SIGTERM
+    assert "Nothing is left of it. With out=... it could go on later." in done.stderr
+    assert "returned" not in done.stderr
+
+
 def test_a_run_that_was_killed_is_read_up_to_its_last_checkpoint(tmp_path):
     whole = go(tmp_path / "run", checkpoint_every=0.0)
     (tmp_path / "run" / "finished.json").unlink()

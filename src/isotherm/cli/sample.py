@@ -2,7 +2,7 @@
 
 import dataclasses
 import pathlib
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
@@ -22,8 +22,8 @@ class Sample:
     """A new folder for draws, checkpoints and pictures."""
     num_steps: int
     """Iterations."""
-    init: tuple[float, ...]
-    """Coordinates of the start, such as --init 0 0."""
+    init: tuple[float, ...] = ()
+    """Coordinates of the start, such as --init 0 0; by default where the potential starts, as those of networks do."""
     step_size: float | None = None
     """Step size of the method; for a ladder of several, use --set "step_size=(0.003, 0.6)"."""
     temperature: float | None = None
@@ -64,16 +64,24 @@ class Sample:
             seed=self.seed,
             thinning=self.thinning,
             burn_in=self.burn_in,
-            init=_starts(self.init, self.spread),
+            init=_starts(self.init, self.spread, potential.init),
             out=self.out,
             source={**source, "method": self.method, "options": options},
         )
         show(run, self.out, console)
 
 
-def _starts(init: tuple[float, ...], spread: float):
+def _starts(init: tuple[float, ...], spread: float, own: Any) -> Any:
     import jax
     import jax.numpy as jnp
 
+    from isotherm.foundation.errors import refuse
+
+    if not init:
+        if own is None:
+            refuse("--init", "given for an energy function", "nothing", "Add --init 0 0 for two coordinates, say.")
+        if spread:
+            refuse("--spread", "given together with --init", spread, "The potential has starts of its own.")
+        return own
     center = jnp.asarray(init)
     return lambda key: center + spread * jax.random.normal(key, center.shape)

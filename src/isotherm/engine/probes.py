@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import Array, lax
+from jax.typing import ArrayLike
 
 from isotherm.engine.chain_mode import over_chains
 from isotherm.engine.iteration import Parts, coupling_inputs, multiplied
@@ -29,26 +30,29 @@ class Felt(NamedTuple):
     virial: Array
 
 
-def felt_at(
-    parts: Parts,
-    coupling: Any,
-    points: Any,
-    model_state: Any,
-    keys: Array,
-    batches: Array,
-    coordinates: Array,
-    centers: Any,
-    iteration: Array,
-) -> Felt:
-    """Energies and gradients at points (K, P, ...), on the batches of keys (K, P, 2).
+class Points(NamedTuple):
+    """Where K x P chains are, and on which batches.
+
+    Attributes:
+        position: leaves (K, P, ...).
+        model_state: likewise.
+        keys: of batches and of synthetic noise, shape (K, P, 2).
+        batches: the iterations whose batches are meant, shape (K,).
+    """
+
+    position: Any
+    model_state: Any
+    keys: ArrayLike
+    batches: ArrayLike
+
+
+def felt_at(parts: Parts, coupling: Any, points: Points, coordinates: Array, centers: Any, iteration: Array) -> Felt:
+    """Energies and gradients at points.
 
     Args:
         parts: what iterates.
         coupling: the state of the coupling, whose multiplier acts.
-        points: positions.
-        model_state: model states, likewise.
-        keys: of batches and of synthetic noise.
-        batches: the iterations whose batches are meant, shape (K,).
+        points: positions and batches.
         coordinates: the places of those that are wanted, in a flat position.
         centers: a position, from which virials are taken.
         iteration: whose step size, temperature and gain hold.
@@ -84,10 +88,10 @@ def felt_at(
         virial = _virial(position, centers, pull)
         return Felt(energies, _chosen(gradient, coordinates), _chosen(pull, coordinates), virial)
 
-    number = len(keys)
-    size = sum(leaf.size for leaf in jax.tree.leaves(points)) // number
+    number = len(jax.tree.leaves(points)[0])
+    size = sum(leaf.size for leaf in jax.tree.leaves(points.position)) // number
     at_once = None if potential.has_data else min(max(_NUMBERS_AT_ONCE // max(size, 1), 1), number)
-    return lax.map(of_chains, (points, model_state, keys, batches), batch_size=at_once)
+    return lax.map(of_chains, points, batch_size=at_once)
 
 
 def _chosen(tree: Any, coordinates: Array) -> Array:

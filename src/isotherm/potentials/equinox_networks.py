@@ -21,7 +21,8 @@ def from_equinox(
 
     Args:
         model: an `eqx.Module`, called as `model(x)`, with a state as `model(x, state)`, and with dropout as `model(..., key=key)`;
-            or a function of a key that makes one, so that every chain starts from weights of its own.
+            or a function of a key that makes one, so that every chain starts from weights of its own; with its state, as
+            `eqx.nn.make_with_state(Module)` does.
         loss: as in `from_nnx`.
         data: (inputs, targets).
         state: an `eqx.nn.State`, from `eqx.nn.make_with_state`, for modules that have one.
@@ -31,7 +32,9 @@ def from_equinox(
     is_made = not isinstance(model, eqx.Module)
     if is_made and not callable(model):
         refuse("model", "an eqx.Module or a function of a key", type(model).__name__, "Pass one of them.")
-    one = model(jax.random.key(0)) if is_made else model
+    made: Any = model(jax.random.key(0)) if is_made else model
+    has_own_state = isinstance(made, tuple) and len(made) == 2
+    one, state = made if has_own_state else (made, state)
     evaluated = eqx.nn.inference_mode(one)
     # By (is_training, has_dropout). Monte Carlo dropout predicts with running statistics and masks: only dropout is awake.
     forms = {
@@ -78,7 +81,7 @@ def from_equinox(
 
     leaves = {f"{number:03d}": leaf for number, leaf in enumerate(jax.tree.leaves(state))}
     make: Any = model
-    init = (lambda key: weights_of(make(key))) if is_made else weights_of(one)
+    init = (lambda key: weights_of(make(key)[0] if has_own_state else make(key))) if is_made else weights_of(one)
     nodes = jax.tree.leaves(one, is_leaf=lambda node: _is_dropout(eqx, node))
     has_dropout = any(_is_dropout(eqx, node) and node.p > 0 for node in nodes)
     return network_potential(Network(apply, init, leaves or (), rebuild, has_dropout), loss, data, **options)

@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array, lax
 
 from isotherm.foundation.calls import checked_call
-from isotherm.foundation.errors import check_choice, check_integer, refuse
+from isotherm.foundation.errors import check_choice, check_integer, refuse, short
 from isotherm.foundation.parts import Static
 from isotherm.foundation.randomness import fold
 from isotherm.foundation.user_functions import call_traced, check_function
@@ -66,7 +66,9 @@ class LikelihoodPotential(Potential):
         lengths = [leaf.shape[0] if np.ndim(leaf) else -1 for leaf in jax.tree.leaves(self.data)]
         if not lengths or -1 in lengths or len(set(lengths)) > 1:
             rule = "a pytree of arrays with one common leading axis"
-            refuse("data", rule, f"leading axes {lengths}", "Give every leaf one row per example.")
+            if any(isinstance(leaf, (bool, int, float)) for leaf in jax.tree.leaves(self.data)):
+                refuse("data", rule, "lists of numbers", "Make arrays of them: `np.asarray(inputs, np.float32)`.")
+            refuse("data", rule, f"leading axes {short(lengths)}", "Give every leaf one row per example.")
         kinds = [getattr(leaf.dtype, "kind", "") for leaf in jax.tree.leaves(self.data)]
         if set(kinds) & set("OSU"):
             refuse("data", "numbers", "text or Python objects", "Number the categories, and leave out other columns.")

@@ -70,6 +70,50 @@ def check_classes(labels: Any, output_shape: tuple[int, ...]) -> None:
         refuse("data", f"(inputs, labels) with labels from 0 to {classes - 1}, one for each output", got, remedy)
 
 
+def check_apart(loss: Loss, output: Any, targets: Any) -> None:
+    """Refuse a loss of a user's whose value for an example depends on the other examples of a batch.
+
+    `output` has the shape and the type of the outputs of some examples. What fails here fails in sampling, which says more.
+    """
+    number = min(3, len(jax.tree.leaves(targets)[0]))
+    if number < 2:
+        return
+    rng = np.random.default_rng(0)
+    outputs = jnp.asarray(rng.normal(size=(number, *output.shape[1:])), output.dtype)
+    rows = jax.tree.map(lambda leaf: jnp.asarray(leaf[:number]), targets)
+    try:
+        whole = np.asarray(loss(outputs, rows))
+        single = [
+            np.asarray(loss(outputs[k : k + 1], jax.tree.map(lambda leaf, k=k: leaf[k : k + 1], rows)))
+            for k in range(number)
+        ]
+    except Exception:
+        return
+    if whole.shape[:1] == (number,) and not np.allclose(
+        whole, np.concatenate(single), rtol=1e-2, atol=1e-5, equal_nan=True
+    ):
+        remedy = "Return the loss of every example alone, without means over the batch: these are scaled to the sum over all data."
+        refuse(
+            "loss", "a function whose value for an example is its own", "one that mixes the examples of a batch", remedy
+        )
+
+
+def constant_loss(loss: Loss, targets: Any) -> float | None:
+    """The lowest sum of losses over all examples for one prediction for all of them; None where it is not known."""
+    if isinstance(targets, Tracer) or not hasattr(targets, "dtype") or targets.ndim > 2:
+        return None
+    if loss is cross_entropy:
+        if targets.ndim != 1:
+            return None
+        counts = np.unique(np.asarray(targets), return_counts=True)[1]
+        return float(-np.sum(counts * np.log(counts / counts.sum())))
+    if loss is squared_error or isinstance(loss, Gaussian):
+        values = np.asarray(targets, np.float64)
+        mean = jnp.asarray(np.broadcast_to(values.mean(axis=0), values.shape))
+        return float(jnp.sum(loss(mean.reshape(len(values), -1), jnp.asarray(values).reshape(len(values), -1))))
+    return None
+
+
 LOSSES: dict[str, Loss] = {"cross_entropy": cross_entropy, "squared_error": squared_error}
 
 

@@ -16,11 +16,10 @@ from isotherm.foundation.errors import check_choice, check_real, refuse
 from isotherm.foundation.parts import Part, Static
 from isotherm.foundation.randomness import words
 from isotherm.potentials.batches import Batch
-from isotherm.potentials.dropout import check_dropout
 from isotherm.potentials.likelihood import LikelihoodPotential
-from isotherm.potentials.losses import Loss, as_loss, check_classes, cross_entropy
+from isotherm.potentials.losses import Loss, as_loss, constant_loss
+from isotherm.potentials.network_checks import check_outputs
 from isotherm.potentials.potential import Potential
-from isotherm.potentials.softmax import traced_outputs, warn_of_softmax
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -103,6 +102,11 @@ class NetworkPotential(LikelihoodPotential):
         """
         state = self.init_model_state() if model_state is None else model_state
         return self._forward(weights, state, inputs, is_training, key)[0]
+
+    @property
+    def loss_without_inputs(self) -> float | None:
+        """The lowest loss over all examples of one prediction for all inputs; None where it is not known."""
+        return None if self.is_streamed or self.num_used is not None else constant_loss(self.loss, self.data[1])
 
     def module(self, weights: Any, model_state: Any = None) -> Any:
         """The module at `weights`, as the library that it came from has it."""
@@ -190,7 +194,7 @@ def network_potential(
     check_real("weight_decay", weight_decay, "Give the precision of the prior, or 0 for a flat one.", minimum=0.0)
     if log_prior is not None and weight_decay > 0:
         refuse("log_prior", "None beside a weight decay", repr(log_prior), "Give one of them.")
-    if not isinstance(data, tuple) or len(data) != 2:
+    if not isinstance(data, (tuple, list)) or len(data) != 2:
         refuse("data", "a pair (inputs, targets)", type(data).__name__, "Give the inputs first.")
     if network.has_dropout and "dropout" not in given:
         message = 'The network has dropout, which is off while sampling. Pass dropout="off" if that is meant, or dropout="on".'
@@ -206,7 +210,7 @@ def network_potential(
     potential = NetworkPotential(
         log_likelihood=network.apply,
         log_prior=log_prior if weight_decay == 0 else WeightDecay(weight_decay),
-        data=data,
+        data=tuple(data),
         batch_size=options["batch_size"],
         batching=options["batching"],
         is_batch_shared=options["is_batch_shared"],
@@ -221,22 +225,8 @@ def network_potential(
         compute_dtype=None if dtype is None else jnp.dtype(dtype).name,
         prepare=options["prepare"],
     )
-    shapes = _shapes_of_two(potential)
-    traced = traced_outputs(potential.outputs, *shapes) if potential.loss is cross_entropy else None
-    if traced is not None:
-        check_classes(potential.data[1], traced.out_avals[0].shape)
-        warn_of_softmax(traced.jaxpr, stacklevel=4)
-    if potential.has_dropout:
-        check_dropout(potential.outputs, *shapes)
+    check_outputs(potential, stacklevel=4)
     return potential
-
-
-def _shapes_of_two(potential: NetworkPotential) -> tuple[Any, Any]:
-    """Shapes of the weights, and of the inputs of two examples."""
-    init = potential.init
-    weights = jax.eval_shape(init, jax.random.key(0)) if callable(init) else init
-    inputs = potential.data[0]
-    return weights, jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((2, *leaf.shape[1:]), leaf.dtype), inputs)
 
 
 def _cast(tree: Any, dtype: str) -> Any:

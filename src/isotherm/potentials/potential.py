@@ -66,6 +66,11 @@ class Potential(Part):
         """Where chains start if nobody says: a position, a function of a key that draws one, or None if nothing is known."""
         return None
 
+    @property
+    def loss_without_inputs(self) -> float | None:
+        """What a network that ignores its inputs would lose on all data, at the least; None where that is not known."""
+        return None
+
     def on_device(self) -> "Potential":
         """The potential as compiled programs take it: data as arrays on the device, or nothing of them where they stream."""
         return self
@@ -135,6 +140,10 @@ class WrappedPotential(Potential):
     @property
     def is_streamed(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.inner.is_streamed
+
+    @property
+    def loss_without_inputs(self) -> float | None:
+        return self.inner.loss_without_inputs
 
     @property
     def has_data(self) -> bool:

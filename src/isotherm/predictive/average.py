@@ -12,7 +12,7 @@ from jax import Array, lax
 from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import check_choice, check_integer, check_real, refuse, short
 from isotherm.potentials.networks import NetworkPotential
-from isotherm.predictive.checks import check_classifier, check_draws, check_network
+from isotherm.predictive.checks import check_classifier, check_draws, check_inputs, check_network
 from isotherm.predictive.classification import entropy, mutual_information
 from isotherm.runs.estimates import normalized_weights
 
@@ -108,6 +108,7 @@ def predict(
     check_classifier(potential)
     step = _step(potential, float(scale))
     pieces, number = _in_pieces(inputs, batch_size)
+    check_inputs(potential, inputs)
     targets = None if labels is None else _in_pieces(np.asarray(labels), batch_size)[0]
     total: Any = None
     weights, scores = [], []
@@ -132,6 +133,7 @@ def outputs_of_draws(
     check_draws("run", run)
     check_network(potential)
     pieces, number = _in_pieces(inputs, batch_size)
+    check_inputs(potential, inputs)
     forward = _forward(potential)
     found, weights = [], []
     for draw, state, weight in each_draw(run):

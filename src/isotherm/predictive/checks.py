@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
 from isotherm.foundation.errors import refuse, short
-from isotherm.potentials.losses import Gaussian, squared_error
+from isotherm.potentials.losses import Gaussian, cross_entropy, squared_error
 
 
 def check_draws(name: str, value: Any) -> None:
@@ -29,9 +31,39 @@ def check_classifier(potential: Any) -> None:
     """Refuse a network whose outputs are no logits of classes."""
     check_network(potential)
     loss = getattr(potential, "loss", None)
-    if loss is squared_error or isinstance(loss, Gaussian):
+    if loss is squared_error or isinstance(loss, Gaussian) or (loss is not cross_entropy and _are_values(potential)):
         remedy = "For a regression use `iso.predictive.outputs_of_draws(run, potential, inputs)` and `intervals`."
         refuse("potential", "that of a classifier", "the loss of a regression", remedy)
+
+
+def _are_values(potential: Any) -> bool:
+    """Whether the targets of a loss of a user's are real numbers, and no shares of classes."""
+    data: Any = getattr(potential, "data", None)
+    targets: Any = data[1] if isinstance(data, tuple) and len(data) == 2 else None
+    if not hasattr(targets, "dtype") or not np.issubdtype(targets.dtype, np.floating):
+        return False
+    rows = np.asarray(targets[:100], np.float64)
+    are_shares = rows.ndim == 2 and np.all(rows >= 0) and np.allclose(rows.sum(axis=1), 1.0, atol=1e-3)
+    return not are_shares and bool(np.any(rows != np.round(rows)))
+
+
+def check_inputs(potential: Any, inputs: Any) -> None:
+    """Refuse inputs that the network does not take, of another shape than those that it was trained on."""
+    known, found = ([np.shape(leaf) for leaf in jax.tree.leaves(tree)] for tree in (potential.data[0], inputs))
+    if [shape[1:] for shape in known] == [shape[1:] for shape in found]:
+        return
+    weights = potential.init(jax.random.key(0)) if callable(potential.init) else potential.init
+    try:
+        is_taken = [len(shape) for shape in known] == [len(shape) for shape in found]
+        jax.eval_shape(potential.outputs, weights, jax.tree.map(jnp.asarray, inputs))
+    except Exception:
+        is_taken = False
+    if not is_taken:
+        wanted, got = (", ".join(str(shape) for shape in shapes) for shapes in (known, found))
+        remedy = (
+            "Give examples along the first axis, each as in the data of the potential: `inputs[None]` for a single one."
+        )
+        refuse("inputs", f"of shape {wanted} but for the number of examples", f"shape {got}", remedy)
 
 
 def as_numbers(name: str, values: Any) -> np.ndarray:

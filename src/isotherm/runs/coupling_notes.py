@@ -4,6 +4,7 @@ import jax
 import numpy as np
 
 from isotherm.contour.contour import DEFAULT_BOUNDS
+from isotherm.runs.network_notes import innermost
 from isotherm.runs.run_estimates import RunEstimates
 
 # A range of multipliers below this flattens nothing.
@@ -53,10 +54,14 @@ def _times(excess: float) -> str:
 
 
 def _less_noise(run: RunEstimates) -> str:
-    """What else lowers the noise of energies; control variates where there are none yet."""
+    """What else lowers the noise of energies; shared batches and control variates where there are none yet."""
     name = run.name or ""
+    is_shared = innermost(run.config["potential"]).get("is_batch_shared")
+    batches = (
+        "larger batches (`batch_size`)" if is_shared else "larger batches that replicas share (`is_batch_shared=True`)"
+    )
     control = "" if "vr_" in name else f", or control variates (`iso.vr_{'resghmc' if 'hmc' in name else 'resgld'}`)"
-    return f", or use larger batches that replicas share (`batch_size`, `is_batch_shared=True`){control}"
+    return f", or use {batches}{control}"
 
 
 def _notes_on_swaps(run: RunEstimates) -> list[str]:

@@ -14,6 +14,7 @@ from isotherm.runs.cycle_notes import notes_on_cycles
 from isotherm.runs.disagreement_notes import notes_on_disagreement
 from isotherm.runs.estimates import UNKNOWN_BIAS
 from isotherm.runs.names import Shapes, coordinate_name, shapes_of
+from isotherm.runs.network_notes import notes_on_networks
 from isotherm.runs.run_data import RunData
 from isotherm.runs.run_estimates import RunEstimates
 from isotherm.runs.spent import time_of
@@ -114,7 +115,8 @@ def _notes(run: RunEstimates, agreement: str = "") -> list[str]:
     notes += notes_at_once(run)
     if "diverged_at" not in run.stats or _has_died(run):
         return notes
-    notes += notes_on_exchange(run) + notes_on_contours(run) + notes_on_cycles(run) + _notes_on_precision(run)
+    notes += notes_on_exchange(run) + notes_on_contours(run) + notes_on_cycles(run) + notes_on_networks(run)
+    notes += _notes_on_precision(run)
     effective = run.effective_sample_size()
     if effective < 0.1 * total:
         notes.append(

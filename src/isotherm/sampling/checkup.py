@@ -9,7 +9,7 @@ import numpy as np
 
 from isotherm.engine import programs
 from isotherm.engine.blocks import Carry
-from isotherm.engine.probes import felt_at
+from isotherm.engine.probes import Points, felt_at
 from isotherm.engine.program import identity
 from isotherm.foundation.parts import number_dtype
 from isotherm.foundation.randomness import Purpose, run_keys
@@ -137,8 +137,8 @@ class Checkup:
         parts = self.sampler.parts(self.potential.on_device(), mode, number_dtype(stacked))
         # The first batch of an epoch is a full one.
         places = np.zeros(len(points) * number, np.int32)
-        arrays = (jax.device_put(part) for part in (keys, places, coordinates, center, np.int32(run.num_steps - 1)))
-        found = programs.call(felt_at, parts, jax.device_put(self.coupling), stacked, states, *arrays)
+        given = (Points(stacked, states, keys, places), coordinates, center, np.int32(run.num_steps - 1))
+        found = programs.call(felt_at, parts, *jax.device_put((self.coupling, *given)))
         energy, gradient, pull, virial = (
             np.moveaxis(np.asarray(part, np.float64).reshape(len(points), number, *part.shape[1:]), 1, 2)
             for part in found

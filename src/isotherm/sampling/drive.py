@@ -2,6 +2,7 @@
 
 import dataclasses
 import pathlib
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -111,7 +112,8 @@ def drive(prepared: PreparedRun, host: Host, reached: Reached, since: float) -> 
             write_progress(checkpoints.folder, iteration, times, spent)
         checkpoints.close()
     if interrupts.received is not None:
-        _report_interrupt(prepared, host.folder, iteration)
+        is_ending = interrupts.received is signal.SIGTERM
+        _report_interrupt(prepared, host.folder, iteration, is_lost=is_without_draws or is_ending)
         if is_without_draws:
             interrupts.finish()
             raise KeyboardInterrupt
@@ -137,10 +139,12 @@ def drive(prepared: PreparedRun, host: Host, reached: Reached, since: float) -> 
     return [run.of_sampler(number, *own) for number, own in enumerate(zip(prepared.configs, checkups, strict=True))]
 
 
-def _report_interrupt(prepared: PreparedRun, folder: pathlib.Path | None, iteration: int) -> None:
-    """Say on standard error how far a run came, and how it goes on."""
+def _report_interrupt(prepared: PreparedRun, folder: pathlib.Path | None, iteration: int, is_lost: bool) -> None:
+    """Say on standard error how far a run came, and how it goes on; without a folder it may be lost."""
     total = prepared.settings.num_steps
-    if folder is None:
+    if folder is None and is_lost:
+        remedy = "Nothing is left of it. With out=... it could go on later."
+    elif folder is None:
         remedy = "The draws so far are in the run that is returned. With out=... it could go on later."
     elif prepared.configs[0]["source"] is not None:
         remedy = f"Everything is on disk. Go on with: isotherm resume {folder}"

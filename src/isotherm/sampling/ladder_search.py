@@ -74,9 +74,12 @@ class FoundLadder(NamedTuple):
 
     def __str__(self) -> str:
         temperatures = ", ".join(f"{value:.4g}" for value in self.ladder.temperatures)
+        shape = f"{self.ladder.num_rungs} rungs, temperatures=({temperatures}), step size {self.ladder.step_sizes[0]:.4g} on all"
         words = [
-            f"- Proposed ladder, for equal rejection: {self.ladder.num_rungs} rungs, temperatures=({temperatures}), step size "
-            f"{self.ladder.step_sizes[0]:.4g} on all. The barrier to where chains mix is {self.barrier:.3g}."
+            f"- Proposed ladder, for equal rejection: {shape}. The barrier to where chains mix is {self.barrier:.3g}."
+            if self.is_mixing
+            else "- No ladder helps as yet: at no temperature do chains forget where they started. Give more `num_steps`, or "
+            f"longer steps. The one where they disagree least has {shape}."
         ]
         if self.better_step is not None:
             words.append(f"- That step is too long for the target: {self.better_step:.2g} would do.")
@@ -84,10 +87,6 @@ class FoundLadder(NamedTuple):
             words.append(
                 "- One temperature suffices: chains that started apart agree at the target's own, so that "
                 f"`iso.{self.plain_name}({self.ladder.step_sizes[0]:.4g})` samples it without replicas."
-            )
-        if not self.is_mixing:
-            words.append(
-                "- At no temperature do chains forget where they started: give more `num_steps`, or longer steps."
             )
         return "\n".join(words)
 

@@ -149,6 +149,7 @@ def _configuration(
         "is_exact": potential.is_exact,
         "is_constrained": potential.space is not None,
         "is_joint": sampler.kernel.is_joint,
+        "loss_without_inputs": potential.loss_without_inputs,
         "has_one_start": _has_one_start(prepared.position, lead),
         "thread_pool_size": thread_pool_size(),
         "source": source,
