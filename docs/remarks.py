@@ -54,6 +54,21 @@ REMARKS = {
         "of the average is best after four of 20 cycles, 2.02, and ends at 2.08. `isotherm reproduce cifar-hmc-reference "
         "--scale 0.15 --seeds 1` makes it."
     ),
+    "cifar-resghmc": (
+        "A tenth of the thesis' 500 epochs, all schedules shortened, four seeds. `isotherm reproduce cifar-resghmc --scale 0.1 "
+        "--seeds 4 --methods M-SGD SGHMC reSGHMC` makes it. Images per second are those of four experiments that shared one "
+        "GPU. The thesis' correction, energies of batches without control variates, is divided by F = 3e5, which follows the "
+        "temperature; corrections at F = 1 are 400,000 times the loss, so that nearly nothing of them is left."
+    ),
+    "cifar-vr-long": (
+        "A tenth of the thesis' 500 and 1,000 epochs, all schedules shortened, three seeds. `isotherm reproduce cifar-vr --scale "
+        "0.1 --seeds 3 --methods reSGHMC VR-reSGHMC cycSGHMC cVR-reSGHMC` makes it. Every method has as many images, five "
+        "million. Images per second are those of four experiments that shared one GPU."
+    ),
+    "cifar-csghmc": (
+        "A twentieth of the thesis' 1,000 epochs, all schedules shortened, three seeds. `isotherm reproduce cifar-csghmc --scale "
+        "0.05 --seeds 3` makes it. Images per second are those of four experiments that shared one GPU."
+    ),
     "cifar-vr": (
         "Twenty epochs instead of 500, all schedules shortened, one seed: for the variance of swap energies, not for "
         "accuracies. Control variates that are refreshed every two epochs are of no use while networks move this fast; "

@@ -17,6 +17,7 @@ import pathlib
 import re
 import shutil
 import time
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -36,7 +37,7 @@ from isotherm.experiments.images.averages import (
 from isotherm.experiments.images.coupling_report import coupling_report
 from isotherm.experiments.images.judging import curves, entropy_curves, judge
 from isotherm.experiments.images.plan import Arm, Frame, Plan
-from isotherm.experiments.images.problem import ImageData, Problem, load_images, problem_of
+from isotherm.experiments.images.problem import ImageData, Problem, problem_of
 from isotherm.experiments.images.setting import Setting, digest
 from isotherm.experiments.images.stages import costs, run_stage
 from isotherm.foundation.errors import check_choice
@@ -80,10 +81,12 @@ class Cell:
         return Frame(num_data, -(-num_data // setting.batch_size), setting.scale, setting.data_set)
 
 
-def run_cell(cell: Cell, folder: pathlib.Path, problem: Problem | None = None) -> dict[str, Any]:
+def run_cell(
+    cell: Cell, folder: pathlib.Path, make_problem: Callable[[Setting], Problem] = problem_of
+) -> dict[str, Any]:
     """The record of a cell, which is run, or resumed, in a folder of its own below `folder`, unless it is there already.
 
-    Cells that share a `problem` share compiled programs. A record of a cell that was stopped holds no scores, and says
+    Cells with one and the same problem share compiled programs. A record of a cell that was stopped holds no scores, and says
     `"is_finished": false`.
     """
     own = folder / cell.name
@@ -91,7 +94,7 @@ def run_cell(cell: Cell, folder: pathlib.Path, problem: Problem | None = None) -
         return json.loads((own / "cell.json").read_text())
     setting = cell.setting
     until = None if setting.seconds is None else time.monotonic() + setting.seconds
-    data, potential = problem or problem_of(setting, load_images(setting))
+    data, potential = make_problem(setting)
     plan = cell.arm.plan(cell.frame(potential.num_data), **cell.knobs)
     record = _described(cell, plan)
     start = _start(cell, plan, potential, folder, until)

@@ -57,8 +57,9 @@ class Problem(NamedTuple):
     potential: NetworkPotential
 
 
-def problem_of(setting: Setting, data: ImageData) -> Problem:
-    """The images with the posterior of the setting's network."""
+def problem_of(setting: Setting) -> Problem:
+    """The images of a setting with the posterior of its network."""
+    data = load_images(setting)
     return Problem(data, potential_of(setting, data))
 
 

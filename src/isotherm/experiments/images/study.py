@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import pathlib
 import tempfile
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ from matplotlib.figure import Figure
 
 from isotherm.experiments.images.cell import Cell, run_cell
 from isotherm.experiments.images.plan import Arm
-from isotherm.experiments.images.problem import ImageData, Problem, load_images, problem_of
+from isotherm.experiments.images.problem import problem_of
 from isotherm.experiments.images.setting import Setting
 from isotherm.experiments.images.thesis_values import Values
 from isotherm.experiments.reproduce import Outcome
@@ -51,18 +52,14 @@ def run_cells(
 ) -> Records:
     """Records of all finished cells, by method; those that were stopped are left out, and said."""
     found: Records = {}
-    images: dict[Any, ImageData] = {}
-    problems: dict[Setting, Problem] = {}
+    # Seeds share images and compiled programs, and so do methods that differ in numbers alone.
+    make_problem = functools.cache(problem_of)
     with _folder_of(setting) as folder:
         for number in range(setting.num_runs):
             for label in setting.methods:
                 log(f"{label}, seed {seed + number}")
                 own = dataclasses.replace(setting, **{} if setting.is_quick else arms[label].changes)
-                key = (own.data_set, own.data_dir, own.num_held_out, own.num_train, own.num_outside)
-                data = images[key] = images.get(key) or load_images(own)
-                # Seeds share compiled programs, and so do methods that differ in numbers alone.
-                problem = problems[own] = problems.get(own) or problem_of(own, data)
-                record = run_cell(Cell(experiment, label, arms[label], own, seed + number), folder, problem)
+                record = run_cell(Cell(experiment, label, arms[label], own, seed + number), folder, make_problem)
                 if record["is_finished"]:
                     found.setdefault(label, []).append(record)
                 else:
