@@ -56,18 +56,23 @@ REMARKS = {
     ),
     "cifar-resghmc": (
         "A tenth of the thesis' 500 epochs, all schedules shortened, four seeds. `isotherm reproduce cifar-resghmc --scale 0.1 "
-        "--seeds 4 --methods M-SGD SGHMC reSGHMC` makes it. Images per second are those of four experiments that shared one "
-        "GPU. The thesis' correction, energies of batches without control variates, is divided by F = 3e5, which follows the "
-        "temperature; corrections at F = 1 are 400,000 times the loss, so that nearly nothing of them is left."
+        "--seeds 4 --methods M-SGD SGHMC reSGHMC` makes it. Speeds are of four experiments that shared one GPU, and not "
+        "comparable. F grows from 3e5 to 6e9 as the temperature falls: what is left of the correction is about 1 per cent of the "
+        "loss, a third of the standard deviation of the energy difference that swaps read. Rungs are two learning rates, 0.1 and "
+        "0.15; the temperature, 0.01 and falling, is of no account. A swap scales momenta to their new rung, which the thesis "
+        "does not do. Which replica a network came from was not recorded."
     ),
     "cifar-vr-long": (
         "A tenth of the thesis' 500 and 1,000 epochs, all schedules shortened, three seeds. `isotherm reproduce cifar-vr --scale "
-        "0.1 --seeds 3 --methods reSGHMC VR-reSGHMC cycSGHMC cVR-reSGHMC` makes it. Every method has as many images, five "
-        "million. Images per second are those of four experiments that shared one GPU."
+        "0.1 --seeds 3 --methods reSGHMC VR-reSGHMC cycSGHMC cVR-reSGHMC` makes it. Every method takes gradients on five million "
+        "images; control variates add about 7.5 million passes without gradients, which are not counted. The first quarter is "
+        "that of each method's own measurements, of epochs 1 to 12 and 3 to 14. Speeds are of four experiments that shared one "
+        "GPU, and not comparable."
     ),
     "cifar-csghmc": (
         "A twentieth of the thesis' 1,000 epochs, all schedules shortened, three seeds. `isotherm reproduce cifar-csghmc --scale "
-        "0.05 --seeds 3` makes it. Images per second are those of four experiments that shared one GPU."
+        "0.05 --seeds 3` makes it. Lowest and highest multipliers are means over seeds of the extremes of each. Speeds are of "
+        "four experiments that shared one GPU, and not comparable."
     ),
     "cifar-vr": (
         "Twenty epochs instead of 500, all schedules shortened, one seed: for the variance of swap energies, not for "
