@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.extend.core import jaxpr_as_fun
 
+from isotherm.engine.convolutions import num_convolutions
 from isotherm.foundation.parts import as_arguments, number_dtype
 from isotherm.potentials.potential import Potential
 
@@ -72,11 +73,6 @@ def group_size(number: int, convolutions: int = 0) -> int:
     largest = number if number <= _LARGEST_WHOLE else _LARGEST_GROUP
     largest = min(largest, max(_MOST_CONVOLUTIONS // max(convolutions, 1), 1))
     return max(size for size in range(1, largest + 1) if number % size == 0)
-
-
-def num_convolutions(traced: Any) -> int:
-    """How many convolutions a traced function has."""
-    return str(traced).count("conv_general_dilated[")
 
 
 def choose_mode(asked: str, potential: Potential, one: Any) -> str:

@@ -1,0 +1,71 @@
+"""Convolutions as XLA computes them fast in loops on CPUs.
+
+XLA hands a convolution to its fast routine if channels come last (NHWC images, HWIO kernels). Outside of loops it transposes others
+first; inside it does not, and computes them naively: the gradients of every convolution are among them. So they are written with
+channels last, and transposed here: a small network runs ten times as fast.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+from jax import Array, lax
+from jax.extend.core import Jaxpr, Literal
+
+_NAME = "conv_general_dilated"
+# Operations that stand for the program within them.
+_CALLS = ("jit", "pjit", "closed_call")
+
+
+def num_convolutions(traced: Any) -> int:
+    """How many convolutions a traced function has."""
+    return str(traced).count(f"{_NAME}[")
+
+
+def for_loops(mode: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function for loops over chains of a mode: on CPUs with channels last, where chains run one after another."""
+    if mode != "map" or jax.default_backend() != "cpu":
+        return function
+
+    def with_channels_last(*arguments):
+        traced, shapes = jax.make_jaxpr(function, return_shape=True)(*arguments)
+        if num_convolutions(traced) == 0:
+            return function(*arguments)
+        found = _evaluate(traced.jaxpr, traced.consts, jax.tree.leaves(arguments))
+        return jax.tree.unflatten(jax.tree.structure(shapes), found)
+
+    return with_channels_last
+
+
+def _evaluate(program: Jaxpr, constants: Any, arguments: list[Any]) -> list[Any]:
+    values = dict(zip([*program.constvars, *program.invars], [*constants, *arguments], strict=True))
+
+    def read(variable):
+        return variable.val if isinstance(variable, Literal) else values[variable]
+
+    for operation in program.eqns:
+        given, name = [read(variable) for variable in operation.invars], operation.primitive.name
+        if name == _NAME:
+            found = [channels_last(*given, **operation.params)]
+        elif name in _CALLS:
+            within = operation.params["jaxpr" if name != "closed_call" else "call_jaxpr"]
+            found = _evaluate(within.jaxpr, within.consts, given)
+        else:
+            found = operation.primitive.bind(*given, **operation.primitive.get_bind_params(operation.params))
+            found = found if operation.primitive.multiple_results else [found]
+        values.update(zip(operation.outvars, found, strict=True))
+    return [read(variable) for variable in program.outvars]
+
+
+def channels_last(images: Array, kernel: Array, *, dimension_numbers: Any, **options: Any) -> Array:
+    """A convolution of any dimension numbers, computed with channels last; `options` are those of JAX's operation."""
+    of_images, of_kernel, of_output = dimension_numbers
+    last = len(of_images) - 1
+    places = tuple(range(1, last))
+    numbers = lax.ConvDimensionNumbers((0, last, *places), (last, last - 1, *range(last - 1)), (0, last, *places))
+    images = lax.transpose(images, (of_images[0], *of_images[2:], of_images[1]))
+    kernel = lax.transpose(kernel, (*of_kernel[2:], of_kernel[1], of_kernel[0]))
+    found = lax.conv_general_dilated_p.bind(images, kernel, dimension_numbers=numbers, **options)
+    # Which axis of what was found stands where in what is wanted.
+    back = dict(zip((of_output[0], *of_output[2:], of_output[1]), range(last + 1), strict=True))
+    return lax.transpose(found, tuple(back[axis] for axis in range(last + 1)))
