@@ -58,6 +58,15 @@ def test_a_network_that_learned_nothing_is_told_so(loss, targets, outputs):
     assert [named(sampled(potential), NOTHING_LEARNED) for potential in (dead, alive)] == [1, 0]
 
 
+def test_the_prior_of_a_wide_network_is_no_loss():
+    """A thousand weights have a prior energy of about 500 temperatures, and all losses together are 42 at most."""
+    wide = lambda rngs: nnx.Sequential(nnx.Linear(3, 170, rngs=rngs), nnx.relu, nnx.Linear(170, 2, rngs=rngs))  # noqa: E731
+    potential = iso.from_nnx(wide, "cross_entropy", (X, LABELS), batch_size=20, weight_decay=1.0)
+    run = sampled(potential, iso.sghmc(3e-4), num_steps=4_000)
+    assert np.mean(np.asarray(run.energies)[:, -1_000:]) > 300.0
+    assert named(run, NOTHING_LEARNED) == 0
+
+
 def test_losses_of_one_prediction_for_all():
     assert constant_loss(cross_entropy, np.array([0, 0, 1, 2])) == pytest.approx(2 * np.log(2) + 2 * np.log(4))
     assert constant_loss(squared_error, np.array([1.0, 2.0, 6.0])) == pytest.approx(4.0 + 1.0 + 9.0)
