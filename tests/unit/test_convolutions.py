@@ -10,7 +10,7 @@ from flax import nnx
 from jax import lax
 
 import isotherm as iso
-from isotherm.engine import iteration
+from isotherm.engine import chain_mode
 from isotherm.engine.convolutions import channels_last, for_loops
 from tests.compiled import prepared, text_of
 
@@ -51,11 +51,10 @@ def energy(weights, images):
     return jnp.sum(jax.nn.relu(blurred + jnp.asarray(np.arange(3.0))[:, None, None]) ** 2)
 
 
-@pytest.mark.parametrize("mode", ["map", "vmap"])
-def test_a_function_gives_the_same_values_and_slopes(mode):
+def test_a_function_gives_the_same_values_and_slopes():
     weights, images = jax.random.normal(KEY, (3, 2, 3, 3)), jax.random.normal(KEY, (4, 2, 6, 6))
     both = lambda *given: {"energy": jax.value_and_grad(energy, argnums=(0, 1))(*given)}  # noqa: E731
-    found, expected = for_loops(mode, both)(weights, images), both(weights, images)
+    found, expected = for_loops(both)(weights, images), both(weights, images)
     assert jax.tree.structure(found) == jax.tree.structure(expected)
     for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
@@ -80,5 +79,5 @@ def labels_of_convolutions():
 
 def test_all_convolutions_of_a_run_have_channels_last(monkeypatch):
     assert labels_of_convolutions() == {"b01f_01io->b01f"}
-    monkeypatch.setattr(iteration, "for_loops", lambda mode, function: function)
+    monkeypatch.setattr(chain_mode, "for_loops", lambda function: function)
     assert labels_of_convolutions() != {"b01f_01io->b01f"}

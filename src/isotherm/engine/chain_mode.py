@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.extend.core import jaxpr_as_fun
 
-from isotherm.engine.convolutions import num_convolutions
+from isotherm.engine.convolutions import for_loops, num_convolutions
 from isotherm.foundation.parts import as_arguments, number_dtype
 from isotherm.potentials.potential import Potential
 
@@ -38,6 +38,7 @@ def over_chains(mode: str, function: Callable[..., Any], *arguments: Any, drops_
     elementwise work it is better left in place, where the compiler fuses more.
     """
     number = len(jax.tree.leaves(arguments)[0])
+    function = for_loops(function) if mode == "map" else function
     if drops_axis_of_one and number == 1:
         return jax.tree.map(lambda leaf: leaf[None], function(*jax.tree.map(lambda leaf: leaf[0], arguments)))
     if mode == "vmap":

@@ -9,7 +9,6 @@ from jax import Array, lax
 
 from isotherm.coupling import Coupling, CouplingInputs
 from isotherm.engine.chain_mode import over_chains
-from isotherm.engine.convolutions import for_loops
 from isotherm.estimators.estimator import Estimator
 from isotherm.foundation.parts import Part, Static
 from isotherm.foundation.schedules import Schedule, as_schedule
@@ -91,7 +90,6 @@ def iterate(parts: Parts, state: State, inputs: Inputs, iteration: Array) -> tup
     own_batches = None if is_shared else inputs.batches[:own]
     own_noises = inputs.potential_noises[:own]
     arguments = (state.estimator, state.position, state.model_state, own_noises, inputs.probe, own_batches)
-    estimate = for_loops(parts.chain_mode, estimate)
     estimator, found = over_chains(parts.chain_mode, estimate, *arguments, drops_axis_of_one=True)
 
     seen = coupling_inputs(parts, found.energy, found.prior_energy, iteration)
@@ -145,7 +143,7 @@ def further_energies(
 
         own = None if is_shared else batch
         chains = (state.estimator, state.position, state.model_state, noises_of_batch, own)
-        return over_chains(parts.chain_mode, for_loops(parts.chain_mode, of_chain), *chains)
+        return over_chains(parts.chain_mode, of_chain, *chains)
 
     # The number makes an axis to map over where there are neither batches nor noise.
     _, (energies, priors) = lax.map(lambda one: (one[0], of_batch(one[1])), (jnp.arange(len(batches)), stacked))

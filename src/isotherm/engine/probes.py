@@ -8,7 +8,6 @@ from jax import Array, lax
 from jax.typing import ArrayLike
 
 from isotherm.engine.chain_mode import over_chains
-from isotherm.engine.convolutions import for_loops
 from isotherm.engine.iteration import Parts, coupling_inputs, multiplied
 
 # Numbers of all positions whose gradients are taken at once, where there are no batches to keep in memory as well.
@@ -78,7 +77,6 @@ def felt_at(parts: Parts, coupling: Any, points: Points, coordinates: Array, cen
             of_one = lambda position, state, key: of_chain(position, state, batch, key)  # noqa: E731
         else:
             of_one = lambda position, state, key: of_chain(position, state, potential.batch(key, number), key)  # noqa: E731
-        of_one = for_loops(parts.chain_mode, of_one)
         (energies, priors), gradient = over_chains(
             parts.chain_mode, of_one, position, state, own, drops_axis_of_one=True
         )
