@@ -80,7 +80,7 @@ def test_a_box_leaves_them_unknown():
 
 @pytest.mark.parametrize(
     ("step", "num_steps", "word"),
-    [(STEP, 20_000, "energies, and losses with them"), (1e-4, 2_000, "still on their way"), (2e-3, 60_000, None)],
+    [(STEP, 20_000, "energies, and losses and scales with them"), (1e-4, 2_000, "still on their way"), (2e-3, 60_000, None)],
 )
 def test_notes_on_large_positions(step, num_steps, word):
     # With a little noise, so that the temperatures of single coordinates are too uncertain to say the same.
@@ -134,3 +134,43 @@ def test_a_bias_that_is_not_known_is_noted():
     assert UNKNOWN_BIAS not in small.estimate(lambda x: x).notes
     descent = sampled(bowl, iso.sgd(0.01), num_steps=2_000)
     assert UNKNOWN_BIAS not in descent.estimate(lambda x: x["loose"][0]).notes
+
+
+def regression_with_a_scale(num_coefficients, batch_size):
+    """Coefficients and the scale of the noise, whose batches heat all of them a little, and the scale most."""
+    rng = np.random.default_rng(1)
+    inputs = rng.normal(size=(2_000, num_coefficients))
+    targets = inputs @ rng.normal(size=num_coefficients) + rng.normal(size=2_000)
+
+    def log_likelihood(x, examples):
+        inputs, targets = examples
+        return -0.5 * ((targets - inputs @ x["beta"]) / x["sigma"]) ** 2 - jnp.log(x["sigma"])
+
+    log_prior = lambda x: -0.5 * jnp.sum(x["beta"] ** 2) - 0.5 * x["sigma"] ** 2  # noqa: E731
+    data = (inputs.astype(np.float32), targets.astype(np.float32))
+    potential = iso.from_likelihood(log_likelihood, log_prior, data, batch_size=batch_size)
+    return iso.transforms.constrain(potential, {"sigma": iso.transforms.positive()})
+
+
+@pytest.mark.parametrize(("batch_size", "is_named"), [(20, True), (2_000, False)])
+def test_small_positions_are_named_as_a_whole_too(batch_size, is_named):
+    """No single one of 41 numbers is wider than its error; together they are, and the scale is off by two deviations."""
+    potential = regression_with_a_scale(40, batch_size)
+
+    def apart(key):
+        return {"beta": 0.3 * jax.random.normal(key, (40,)), "sigma": jnp.exp(0.3 * jax.random.normal(key))}
+
+    run = sampled(potential, iso.sgld(2.5e-5), num_steps=20_000, burn_in=4_000, init=apart)
+    assert any(NAMED in note for note in run.summary().notes) == is_named
+    shown = [row.name for row in run.summary().rows]
+    assert "sigma" in shown
+
+
+def test_slow_chains_do_not_look_cold():
+    """Around means of their own they would, by the share of the distribution that they have not seen."""
+    slow = sampled(bowl, iso.sgld(2e-3, temperature=TEMPERATURE), num_steps=3_000, num_chains=8)
+    found, errors = heats_of(slow)
+    assert abs(found[0]) < 4 * errors[0] + 0.02
+    assert slow.bias is not None
+    own = np.mean(np.var(slow.bias.values, axis=1)) / np.mean(np.var(slow.bias.values, axis=(0, 1)))
+    assert own < 0.9

@@ -141,3 +141,17 @@ def test_equinox_modules_made_with_their_state():
     assert not np.array_equal(*starts)
     statistics = jax.tree.leaves(run.model_state)
     assert any(np.ptp(np.asarray(leaf, np.float64)) > 0 for leaf in statistics)
+
+
+def test_networks_and_losses_that_fail_say_on_which_shapes():
+    with pytest.raises(ValueError, match=r"`network` must be one that takes the inputs of the data; got .* \(20, 2\)"):
+        sampled(iso.from_nnx(linear(2), "squared_error", (X[:, :2], VALUES), batch_size=20))
+    with pytest.raises(
+        ValueError, match=r"`loss` must be one that takes outputs and targets; got .* targets shape \(20,\)"
+    ):
+        sampled(iso.from_nnx(linear(2), "squared_error", (X, VALUES), batch_size=20))
+    averaged = lambda outputs, targets: jnp.mean((outputs[:, 0] - targets) ** 2)  # noqa: E731
+    with pytest.raises(
+        ValueError, match=r"`loss` must be a function that returns one value per example, shape \(20,\)"
+    ):
+        sampled(iso.from_nnx(linear(1), averaged, (X, VALUES), batch_size=20))

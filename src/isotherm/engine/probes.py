@@ -54,7 +54,7 @@ def felt_at(parts: Parts, coupling: Any, points: Points, coordinates: Array, cen
         coupling: the state of the coupling, whose multiplier acts.
         points: positions and batches.
         coordinates: the places of those that are wanted, in a flat position.
-        centers: a position, from which virials are taken.
+        centers: a position for every chain, from which virials are taken, leaves (P, ...).
         iteration: whose step size, temperature and gain hold.
     """
     potential = parts.potential

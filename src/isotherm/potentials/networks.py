@@ -15,6 +15,7 @@ from isotherm.foundation.docstrings import documented
 from isotherm.foundation.errors import check_choice, check_real, refuse
 from isotherm.foundation.parts import Part, Static
 from isotherm.foundation.randomness import words
+from isotherm.foundation.user_functions import call_traced
 from isotherm.potentials.batches import Batch
 from isotherm.potentials.likelihood import LikelihoodPotential
 from isotherm.potentials.losses import Loss, as_loss, constant_loss
@@ -117,8 +118,15 @@ class NetworkPotential(LikelihoodPotential):
         key = None
         if self.has_dropout and noise is not None:
             key = jax.random.wrap_key_data(noise, impl="threefry2x32")
-        outputs, model_state = self._forward(position, model_state, inputs, True, key)
-        return -self.loss(outputs, targets), model_state
+        forward = (self._forward, position, model_state, inputs, True, key)
+        taken = f"Inputs of a batch have {_shapes(inputs)}."
+        outputs, model_state = call_traced("network", "one that takes the inputs of the data", *forward, where=taken)
+        given = f"Outputs of a batch have {_shapes(outputs)}, and targets {_shapes(targets)}."
+        losses = call_traced("loss", "one that takes outputs and targets", self.loss, outputs, targets, where=given)
+        if getattr(losses, "shape", None) != batch.weights.shape:
+            rule, got = f"one value per example, shape {batch.weights.shape}", getattr(losses, "shape", None)
+            refuse("loss", f"a function that returns {rule}", f"shape {got}", "Do not sum or average over the batch.")
+        return -losses, model_state
 
     def _forward(self, weights: Any, model_state: Any, inputs: Any, is_training: bool, key: Any) -> tuple[Array, Any]:
         inputs = inputs if self.prepare is None else self.prepare(inputs)
@@ -227,6 +235,10 @@ def network_potential(
     )
     check_outputs(potential, stacklevel=4)
     return potential
+
+
+def _shapes(tree: Any) -> str:
+    return "shape " + ", ".join(str(np.shape(leaf)) for leaf in jax.tree.leaves(tree))
 
 
 def _cast(tree: Any, dtype: str) -> Any:

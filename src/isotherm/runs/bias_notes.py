@@ -15,8 +15,9 @@ _LONGEST, _FEWEST_STIFF = 0.3, 0.03
 _FEWEST_REJECTED, _LARGEST_DRIFT = 0.02, 0.3
 # A jump of so many temperatures, in such a share of the draws.
 _LARGEST_JUMP, _MOST_JUMPS = 0.5, 0.01
-# What a proposed step size leaves of a variance's bias.
-_GOAL = 0.02
+# What a proposed step size leaves of a variance's bias, and what is left at the least of a step that heats the whole: far from the
+# right step heat does not go as the step.
+_GOAL, _LARGEST_CUT = 0.02, 0.1
 
 
 def notes_on_bias(bias: Bias | None, names: list[str], leaves: list[str], rejected: float) -> list[str]:
@@ -39,7 +40,7 @@ def notes_on_bias(bias: Bias | None, names: list[str], leaves: list[str], reject
             return [_note_on_heat(names[worst], float(bias.heats[0, worst])), *_notes_on_jumps(bias, weights)]
         why = "Gradients at the draws make"
     remedy += "" if bias.is_exact else ", or use larger batches"
-    notes = _notes_on_leaves(bias, leaves) if bias.draws is None else []
+    notes = _notes_on_leaves(bias, leaves)
     if np.any(is_wide):
         worst = int(np.argmax(np.where(is_wide, np.abs(widened), 0.0)))
         notes.append(f"{why} the spread of {names[worst]} {_in_words(widened[worst])}: {remedy}.")
@@ -85,33 +86,36 @@ def _note_on_heat(name: str, excess: float) -> str:
 
 
 def _notes_on_leaves(bias: Bias, names: list[str]) -> list[str]:
-    """Whether a large position as a whole, or one of its leaves, is hotter or colder than it should be."""
+    """Whether a position as a whole, or one of its leaves, is hotter or colder than it should be."""
     heats, errors = bias.leaf_heats[0], error_of(bias.leaf_heats)
-    is_sure = np.abs(heats) > significant(len(heats)) * errors
-    least = np.where(np.arange(len(heats)) == 0, _LEAST_HEAT, _LEAST_WIDENING)
-    hot, cold = (np.flatnonzero(is_sure & is_off) for is_off in (heats > least, heats < _LEAST_COLD))
-    if not len(hot) and not len(cold):
-        return []
-    worst = int(hot[np.argmax(heats[hot])] if len(hot) else cold[np.argmin(heats[cold])])
-    where = "" if worst == 0 or len(names) == 1 else f", and in `{names[worst - 1]}` of {1.0 + heats[worst]:.2f} times"
+    is_whole = np.arange(len(heats)) == 0
+    is_sure = np.abs(heats) > np.where(is_whole, significant(1), significant(len(heats))) * errors
+    is_large = bias.draws is None
+    is_hot = is_sure & (heats > np.where(is_whole & is_large, _LEAST_HEAT, _LEAST_WIDENING))
     began = (
         f"Over all {bias.leaf_sizes[0]:,} numbers of the position gradients at the draws are those of {1.0 + heats[0]:.2f} times "
-        f"the temperature{where}:"
+        "the temperature"
     )
-    if not len(hot):
+    if np.any(is_hot):
+        excess = 0.5 * heats * bias.leaf_sizes
+        worst = 1 + int(np.argmax(np.where(is_hot, excess, -np.inf)[1:])) if np.any(is_hot[1:]) else 0
+        where = (
+            "" if worst == 0 or len(names) == 1 else f", and in `{names[worst - 1]}` of {1.0 + heats[worst]:.2f} times"
+        )
+        # Where the whole is hot, it says more of the step than a leaf.
+        judged = 0 if is_hot[0] else worst
+        goal = bias.step_size * np.clip(_GOAL / heats[judged], _LARGEST_CUT, 1.0)
+        batches = "" if bias.is_exact else ", or use larger batches"
         return [
-            f"{began} the draws lie closer together than the distribution, and are still on their way from the start. Run longer, "
-            "leave out more of the start (`burn_in`), or take longer steps."
+            f"{began}{where}: energies, and losses and scales with them, are too high, by about {excess[judged]:.2g} temperatures. "
+            f"Lower `step_size` to about {goal:.1g}{batches}, and look again."
         ]
-    # Where the whole is hot, it says more of the step than the leaf that is hottest.
-    judged = 0 if 0 in hot else worst
-    excess = 0.5 * heats[judged] * bias.leaf_sizes[judged]
-    goal = bias.step_size * min(1.0, _GOAL / heats[judged])
-    batches = "" if bias.is_exact else ", or use larger batches"
-    return [
-        f"{began} energies, and losses with them, are about {excess:.2g} temperatures too high. Lower `step_size` to about "
-        f"{goal:.1g}{batches}."
-    ]
+    if is_large and is_sure[0] and heats[0] < _LEAST_COLD:
+        return [
+            f"{began}: the draws lie closer together than the distribution, and are still on their way from the start, or from "
+            "that of their cycle. Run longer, leave out more of the start (`burn_in`), or sample for a larger part of each cycle."
+        ]
+    return []
 
 
 def _notes_on_wells(bias: Bias, weights: np.ndarray) -> list[str]:

@@ -19,8 +19,9 @@ from isotherm.runs.run_data import RunData
 from isotherm.runs.run_estimates import RunEstimates
 from isotherm.runs.spent import time_of
 
-# Coordinates that are shown, and whose R-hat and errors are looked at: all, or some of a large position.
-_MOST_ROWS, _MOST_JUDGED = 50, 1_000
+# Coordinates whose R-hat and errors are looked at, and that are shown: all, or some of a large position, of which leaves of a few
+# numbers, such as scales, always are.
+_MOST_JUDGED, _MOST_ROWS, _ROWS_OF_LARGE, _FEW = 1_000, 50, 20, 4
 # Steps of energies above this fraction of the temperature are coarse, and steps of positions above that of a move's noise.
 _COARSEST, _COARSEST_POSITION = 0.05, 0.3
 
@@ -54,7 +55,7 @@ class Summary:
         lines += [f"{n:{width}} {m:11.4g} {x:9.2g} {s:11.4g} {e:9.0f} {r:7.3f}" for n, m, x, s, e, r in self.rows]
         if self.num_coordinates > len(self.rows):
             lines.append(
-                f"... {len(self.rows)} of {self.num_coordinates:,} coordinates: of those looked at, where chains agree least"
+                f"... {len(self.rows)} of {self.num_coordinates:,} coordinates: leaves of a few, and where chains agree least"
             )
         return "\n".join([*lines, *(f"- {note}" for note in self.notes)])
 
@@ -62,13 +63,14 @@ class Summary:
 def summary_of(run: RunEstimates) -> Summary:
     """Weighted means, their errors and standard deviations, and what to worry about.
 
-    Of a large position some coordinates are looked at, and those are shown on which chains agree least.
+    Of a large position some coordinates are looked at. Shown are those of small leaves, and those on which chains agree least.
     """
     shapes = shapes_of(run.draws, run.log_weights.ndim)
     size = sum(math.prod(shape) for shape in shapes.values())
     if size == 0:
         return Summary([], _notes(run))
-    judged = np.unique(np.linspace(0, size - 1, min(size, _MOST_JUDGED)).astype(int))
+    few = _of_small_leaves(shapes)
+    judged = np.unique(np.concatenate([few, np.linspace(0, size - 1, min(size, _MOST_JUDGED)).astype(int)]))
 
     def coordinates(x):
         leaves = [leaf.astype(float).reshape(-1) for leaf in jax.tree.leaves(x)]
@@ -79,7 +81,9 @@ def summary_of(run: RunEstimates) -> Summary:
     columns = (found.mean, found.std_error, found.spread, found.effective_draws, found.r_hat)
     if not run.claims_distribution:
         columns = (found.mean, nothing, found.spread, nothing, nothing)
-    worst = np.sort(np.argsort(-np.nan_to_num(found.r_hat, nan=0.0), kind="stable")[:_MOST_ROWS])
+    first = np.isin(judged, few if size > _MOST_ROWS else judged)
+    number = _MOST_ROWS if size <= _MOST_ROWS else max(_ROWS_OF_LARGE, len(few))
+    worst = np.sort(np.lexsort((-np.nan_to_num(found.r_hat, nan=0.0), ~first))[:number])
     rows = [
         Coordinate(coordinate_name(shapes, int(judged[place])), *(float(part[place]) for part in columns))
         for place in worst
@@ -94,6 +98,14 @@ def summary_of(run: RunEstimates) -> Summary:
         + [note for note in found.notes if note != UNKNOWN_BIAS]
     )
     return Summary(rows, notes + notes_on_disagreement(run, judged, found), size)
+
+
+def _of_small_leaves(shapes: Shapes) -> np.ndarray:
+    """The places of the coordinates of leaves that hold a few numbers, counted through the leaves; not too many of them."""
+    sizes = np.array([math.prod(shape) for shape in shapes.values()])
+    begins = np.cumsum(sizes) - sizes
+    places = [np.arange(begin, begin + size) for begin, size in zip(begins, sizes, strict=True) if size <= _FEW]
+    return np.concatenate([np.zeros(0, int), *places])[:_ROWS_OF_LARGE]
 
 
 def _share_rejected(run: RunEstimates) -> float:

@@ -19,6 +19,7 @@ from isotherm.runs.bias import MOST_COORDINATES, Bias
 from isotherm.runs.pytree_json import named_leaves
 from isotherm.runs.tilt import Dynamics, Epoch, Probes, largest_drift, leaf_heats_of, rates_of, tilts_of
 from isotherm.sampling.prepare import PreparedRun
+from isotherm.sampling.probe_points import centers_of, flat_numbers, moved
 from isotherm.sampling.sampler import Sampler
 
 # The share of a run's gradients that may be spent, four for a draw. Without data they are taken all at once, and cost a tenth.
@@ -75,9 +76,9 @@ class Checkup:
         places = coordinates if space is None else space.places(self.position)[coordinates]
         scale = np.full((len(run.log_weights), len(coordinates)), math.sqrt(step))
         if self.preconditioner is not None:
-            scale = scale * np.sqrt(_flat(self.preconditioner, 1)[:, coordinates])
+            scale = scale * np.sqrt(flat_numbers(self.preconditioner, 1)[:, coordinates])
         given = np.asarray(run.log_weights)[:, chosen]
-        probes, jumps, virials = self._probes(run, rows, coordinates, scale, _center(rows[0], given))
+        probes, jumps, virials = self._probes(run, rows, coordinates, scale, centers_of(rows[0], given))
         dynamics = self._dynamics(run, chosen, scale)
         # A step away from a draw the energy may be infinite, or not a number.
         is_seen = np.all([np.all(np.isfinite(part), axis=-1) for part in (*probes, jumps[..., None])], axis=0)
@@ -88,7 +89,7 @@ class Checkup:
         sizes = np.array([leaf[0, 0].size for leaf in jax.tree.leaves(rows[0])])
         errors = self.sampler.kernel.step_errors
         return Bias(
-            values=_flat(shown, 2)[..., places],
+            values=flat_numbers(shown, 2)[..., places],
             coordinates=places,
             draws=shown if len(coordinates) == size else None,
             log_weights=log_weights,
@@ -111,17 +112,17 @@ class Checkup:
         return np.where(np.isfinite(log_weights), 0.0, -np.inf)
 
     def _probes(
-        self, run: Any, rows: Any, coordinates: np.ndarray, scale: np.ndarray, center: Any
+        self, run: Any, rows: Any, coordinates: np.ndarray, scale: np.ndarray, centers: Any
     ) -> tuple[Probes, np.ndarray, np.ndarray]:
         """What chains feel at draws (P, S, ...), and a step to both sides of them.
 
-        Then jumps of the energy between these, and the virials of the leaves around `center`, (P, S, leaves).
+        Then jumps of the energy between these, and the virials of the leaves around the chains' centers, (P, S, leaves).
         """
         chains, number = jax.tree.leaves(rows[0])[0].shape[:2]
         rng = np.random.default_rng(self.words)
         signs = rng.choice((-1.0, 1.0), (chains, number, len(coordinates)))
         away = scale[:, None] * signs
-        sides = [_moved(rows[0], coordinates, away, side) for side in (0.0, 1.0, -1.0)]
+        sides = [moved(rows[0], coordinates, away, side) for side in (0.0, 1.0, -1.0)]
         is_exact = self.potential.is_exact
         points = [*sides, sides[0]][: 3 if is_exact else 4]
         # All points of a draw are seen on the same batch, but for the last.
@@ -137,7 +138,7 @@ class Checkup:
         parts = self.sampler.parts(self.potential.on_device(), mode, number_dtype(stacked))
         # The first batch of an epoch is a full one.
         places = np.zeros(len(points) * number, np.int32)
-        given = (Points(stacked, states, keys, places), coordinates, center, np.int32(run.num_steps - 1))
+        given = (Points(stacked, states, keys, places), coordinates, centers, np.int32(run.num_steps - 1))
         found = programs.call(felt_at, parts, *jax.device_put((self.coupling, *given)))
         energy, gradient, pull, virial = (
             np.moveaxis(np.asarray(part, np.float64).reshape(len(points), number, *part.shape[1:]), 1, 2)
@@ -146,7 +147,7 @@ class Checkup:
         here, ahead, behind = (scale[:, None] * part for part in pull[:3])
         other = here if is_exact else scale[:, None] * pull[3]
         jumps = energy[1] - energy[2] - np.sum(away * (gradient[1] + gradient[2]), axis=-1)
-        values = _flat(rows[0], 2)[..., coordinates] / scale[:, None]
+        values = flat_numbers(rows[0], 2)[..., coordinates] / scale[:, None]
         # At the draws themselves, on one batch or on two.
         virials = np.mean(virial[::3], axis=0)
         return Probes(values, here, other, signs, 0.5 * (ahead - behind)), jumps, virials
@@ -198,36 +199,6 @@ def _structured(tree: Any, like: Any) -> Any:
     """The same leaves in the structure of `like`, which a folder remembers by the names of leaves."""
     by_name = named_leaves(tree)
     return jax.tree.unflatten(jax.tree.structure(like), [by_name[name] for name in named_leaves(like)])
-
-
-def _flat(tree: Any, lead: int) -> np.ndarray:
-    """The numbers of positions with so many leading axes, in one array of double precision."""
-    leaves = [np.asarray(leaf, np.float64) for leaf in jax.tree.leaves(tree)]
-    return np.concatenate([leaf.reshape(*leaf.shape[:lead], -1) for leaf in leaves], axis=-1)
-
-
-def _center(positions: Any, log_weights: np.ndarray) -> Any:
-    """The mean of positions (P, S, ...), of those that have a weight."""
-    has_weight = np.isfinite(log_weights)
-
-    def mean(leaf):
-        kept = leaf[has_weight]
-        return np.nan_to_num(np.mean(kept, axis=0, dtype=np.float64)).astype(leaf.dtype) if len(kept) else leaf[0, 0]
-
-    return jax.tree.map(mean, positions)
-
-
-def _moved(positions: Any, coordinates: np.ndarray, away: np.ndarray, side: float) -> Any:
-    """Positions (P, S, ...) with some of their coordinates moved."""
-    leaves, structure = jax.tree.flatten(positions)
-    moved, begin = [], 0
-    for leaf in leaves:
-        flat = np.array(leaf.reshape(*leaf.shape[:2], -1))
-        is_here = (coordinates >= begin) & (coordinates < begin + flat.shape[-1])
-        flat[..., coordinates[is_here] - begin] += (side * away[..., is_here]).astype(flat.dtype)
-        begin += flat.shape[-1]
-        moved.append(flat.reshape(leaf.shape))
-    return jax.tree.unflatten(structure, moved)
 
 
 def _innermost(potential: Any) -> Any:
