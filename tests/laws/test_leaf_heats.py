@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 
 import isotherm as iso
 from isotherm.runs.bias import error_of
-from isotherm.runs.estimates import UNKNOWN_BIAS
+from isotherm.runs.estimates import TOO_HOT, UNKNOWN_BIAS
 from tests.laws.test_bias import momentum_excess
 
 MEAN, TEMPERATURE, STEP, NOISE = 3.0, 2.0, 0.1, 4.0
@@ -80,7 +80,11 @@ def test_a_box_leaves_them_unknown():
 
 @pytest.mark.parametrize(
     ("step", "num_steps", "word"),
-    [(STEP, 20_000, "energies, and losses and scales with them"), (1e-4, 2_000, "still on their way"), (2e-3, 60_000, None)],
+    [
+        (STEP, 20_000, "energies, and losses and scales with them"),
+        (1e-4, 2_000, "still on their way"),
+        (2e-3, 60_000, None),
+    ],
 )
 def test_notes_on_large_positions(step, num_steps, word):
     # With a little noise, so that the temperatures of single coordinates are too uncertain to say the same.
@@ -162,6 +166,7 @@ def test_small_positions_are_named_as_a_whole_too(batch_size, is_named):
 
     run = sampled(potential, iso.sgld(2.5e-5), num_steps=20_000, burn_in=4_000, init=apart)
     assert any(NAMED in note for note in run.summary().notes) == is_named
+    assert (TOO_HOT in run.estimate(lambda x: x["sigma"]).notes) == is_named
     shown = [row.name for row in run.summary().rows]
     assert "sigma" in shown
 

@@ -85,13 +85,18 @@ def _note_on_heat(name: str, excess: float) -> str:
     )
 
 
+def hot_leaves(bias: Bias) -> tuple[np.ndarray, np.ndarray]:
+    """Whether the whole position, and then every leaf, is too hot, and whether it is surely off at all."""
+    heats, is_whole = bias.leaf_heats[0], np.arange(bias.leaf_heats.shape[1]) == 0
+    limits = np.where(is_whole, significant(1), significant(len(heats)))
+    is_sure = np.abs(heats) > limits * error_of(bias.leaf_heats)
+    return is_sure & (heats > np.where(is_whole & (bias.draws is None), _LEAST_HEAT, _LEAST_WIDENING)), is_sure
+
+
 def _notes_on_leaves(bias: Bias, names: list[str]) -> list[str]:
     """Whether a position as a whole, or one of its leaves, is hotter or colder than it should be."""
-    heats, errors = bias.leaf_heats[0], error_of(bias.leaf_heats)
-    is_whole = np.arange(len(heats)) == 0
-    is_sure = np.abs(heats) > np.where(is_whole, significant(1), significant(len(heats))) * errors
-    is_large = bias.draws is None
-    is_hot = is_sure & (heats > np.where(is_whole & is_large, _LEAST_HEAT, _LEAST_WIDENING))
+    heats, is_large = bias.leaf_heats[0], bias.draws is None
+    is_hot, is_sure = hot_leaves(bias)
     began = (
         f"Over all {bias.leaf_sizes[0]:,} numbers of the position gradients at the draws are those of {1.0 + heats[0]:.2f} times "
         "the temperature"

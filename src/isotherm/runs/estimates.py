@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 _PIECE_BYTES = 64 << 20
 _MOST_LINES = 50
+TOO_HOT = (
+    "Steps or batches heat the whole position, by more than the bias of a single mean may tell: `print(run.summary())` says how "
+    "much, and what to do."
+)
 UNKNOWN_BIAS = (
     "The bias is not known, and intervals hold the standard error alone: it is measured for positions of up to 64 numbers that are "
     "recorded as they are, with data that do not stream. Compare with a run at half the step size."

@@ -11,6 +11,8 @@ from isotherm.runs.run_estimates import RunEstimates
 _NUM_LOOKED_AT, _FROM = 32, 0.75
 # Of the loss that needs no inputs.
 _LEARNED_NOTHING = 0.98
+# Of a prior's precision: below it, it is that of a mean loss by mistake.
+_LEAST_PRECISION = 0.01
 
 
 def innermost(potential: dict[str, Any]) -> dict[str, Any]:
@@ -33,6 +35,11 @@ def notes_on_networks(run: RunEstimates) -> list[str]:
         )
     least = run.config.get("loss_without_inputs")
     precision = 0.0 if prior is None else prior.get("precision")
+    if isinstance(precision, float) and 0.0 < precision < _LEAST_PRECISION and run.claims_distribution:
+        notes.append(
+            f"The prior of precision {precision:.2g} lets weights be as large as {precision**-0.5:.2g}, and hardly holds them. "
+            "Optimizers' weight decay is that of a mean loss: `iso.potentials.to_bayesian` translates it."
+        )
     if least is None or not isinstance(precision, float):
         return notes
     loss = _lowest_loss(run, precision)

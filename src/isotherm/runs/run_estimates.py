@@ -11,6 +11,7 @@ from isotherm.runs import energies as by_energy
 from isotherm.runs import estimates, moments
 from isotherm.runs import modes as by_mode
 from isotherm.runs.bias import Bias, is_small
+from isotherm.runs.bias_notes import hot_leaves
 from isotherm.runs.run_data import RunData
 
 
@@ -30,9 +31,8 @@ class RunEstimates(RunData):
             >>> found = run.estimate(lambda x: x[0])
             >>> low, high = found.interval(0.95)
         """
-        log_weights = np.asarray(self.log_weights)
-        found = estimates.estimate(function, self.draws, log_weights, self._small_bias(), self._are_particles)
-        return found.with_bias_noted() if self.claims_distribution else found
+        bias, log_weights = self._small_bias(), np.asarray(self.log_weights)
+        return self._noted(estimates.estimate(function, self.draws, log_weights, bias, self._are_particles))
 
     def mean(self) -> Any:
         """The weighted mean of every coordinate, a pytree like a position. `estimate(lambda x: x)` adds its error.
@@ -93,10 +93,8 @@ class RunEstimates(RunData):
             >>> bool(abs(found.mean[0] - 0.5) < 5 * found.std_error[0])
             True
         """
-        found = by_mode.estimate_mode_masses(
-            modes, self.draws, np.asarray(self.log_weights), num_modes, self._small_bias(), self._are_particles
-        )
-        return found.with_bias_noted() if self.claims_distribution else found
+        given = (modes, self.draws, np.asarray(self.log_weights), num_modes, self._small_bias(), self._are_particles)
+        return self._noted(by_mode.estimate_mode_masses(*given))
 
     def energy_histogram(self, num_cells: int = 50) -> by_energy.Histogram:
         """The weighted distribution of the energy in cells of equal width."""
@@ -138,6 +136,15 @@ class RunEstimates(RunData):
     @property
     def _are_particles(self) -> bool:
         return bool(self.config.get("is_joint"))
+
+    def _noted(self, found: estimates.Estimate) -> estimates.Estimate:
+        """With notes on what of the bias is not known, or not in its estimate."""
+        if not self.claims_distribution:
+            return found
+        bias = self._small_bias()
+        if bias is not None and np.any(hot_leaves(bias)[0]):
+            return found._replace(notes=(*found.notes, estimates.TOO_HOT))
+        return found.with_bias_noted()
 
     def _small_bias(self) -> Bias | None:
         """That of a large position says nothing of a function of all of it."""

@@ -19,7 +19,11 @@ class RunViews(RunEstimates):
         return html_of(self)
 
     def summary(self) -> Any:
-        """Means, spreads and diagnostics per coordinate, with warnings in words; print it."""
+        """Means, spreads and diagnostics per coordinate, with warnings in words; print it.
+
+        Its `rows` are the coordinates of the table, and its `notes` the lines below it: the first says what was run, the others
+        what to worry about.
+        """
         from isotherm.runs.summary import summary_of
 
         return summary_of(self)

@@ -12,9 +12,9 @@ from isotherm.runs.bias_notes import notes_on_bias
 from isotherm.runs.coupling_notes import notes_on_contours, notes_on_exchange
 from isotherm.runs.cycle_notes import notes_on_cycles
 from isotherm.runs.disagreement_notes import notes_on_disagreement
-from isotherm.runs.estimates import UNKNOWN_BIAS
+from isotherm.runs.estimates import TOO_HOT, UNKNOWN_BIAS
 from isotherm.runs.names import Shapes, coordinate_name, shapes_of
-from isotherm.runs.network_notes import notes_on_networks
+from isotherm.runs.network_notes import innermost, notes_on_networks
 from isotherm.runs.run_data import RunData
 from isotherm.runs.run_estimates import RunEstimates
 from isotherm.runs.spent import time_of
@@ -95,7 +95,7 @@ def summary_of(run: RunEstimates) -> Summary:
         _notes(run, _agreement(shapes, judged, found.r_hat))
         + notes_on_bias(run.bias, named, list(shapes), _share_rejected(run))
         # What is known of the bias of large positions has notes of its own.
-        + [note for note in found.notes if note != UNKNOWN_BIAS]
+        + [note for note in found.notes if note not in (UNKNOWN_BIAS, TOO_HOT)]
     )
     return Summary(rows, notes + notes_on_disagreement(run, judged, found), size)
 
@@ -193,9 +193,12 @@ def _notes_on_starts(run: RunData) -> list[str]:
         ]
     if not run.config.get("has_one_start"):
         return []
+    is_network = innermost(run.config.get("potential") or {}).get("class") == "NetworkPotential"
+    remedy = "make the potential of the network's class, or of a function that makes it, not of a module" * is_network
+    remedy = remedy or "pass a function of a key as `init`, or `iso.per_chain(positions)`"
     return [
-        "All chains started at one point, so that their agreement says nothing of modes which are hard to reach from there: pass a "
-        "function of a key as `init`, or `iso.per_chain(positions)`."
+        "All chains started at one point, so that their agreement says nothing of modes which are hard to reach from there: "
+        f"{remedy}."
     ]
 
 
