@@ -75,3 +75,12 @@ def test_progress_is_shown_when_asked_and_quiet_otherwise(capfd):
     # What was found is in the advice, and not said twice.
     assert "Proposed ladder" not in shown
     assert str(advice) == str(shown_too)
+
+
+def test_a_ladder_that_a_pilot_finds_is_advised_on():
+    wells = lambda x: 4.0 * (x[0] ** 2 - 1.0) ** 2 + 0.5 * x[1] ** 2  # noqa: E731
+    sampler = iso.resgld(0.02, ladder="auto")
+    advice = iso.advise(wells, sampler, num_steps=4_000, init=jnp.zeros(2), search=False, progress=False)
+    assert advice.found is not None
+    assert advice.rates.shape[1] == advice.found.ladder.num_rungs - 1
+    assert advice.rates.min() > 0.1

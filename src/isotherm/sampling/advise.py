@@ -9,6 +9,7 @@ from jax import Array
 
 from isotherm.coupling import Observed
 from isotherm.exchange import Corrected, Exchange, expected_round_trip, optimal_window
+from isotherm.exchange.ladder import PilotLadder
 from isotherm.exchange.rules import Pairing
 from isotherm.exchange.schemes import Scheme
 from isotherm.foundation.calls import checked_call
@@ -74,7 +75,8 @@ def advise(
         seed: of the pilot.
         init: as in `sample`.
         burn_in: iterations left out; by default a fifth.
-        search: whether to look for a better ladder too, with 8 chains at each of 11 temperatures, as `ladder="auto"` does.
+        search: whether to look for a better ladder too, with 8 chains at each of 11 temperatures, as `ladder="auto"` does; a
+            sampler with that ladder is advised on what is found.
         progress: as in `sample`; the pilot has a bar, and both halves of the search.
 
     Example:
@@ -96,17 +98,21 @@ def advise(
         refuse("factors", "a tuple of correction factors", short(factors), "Write `factors=(1.0, 4.0)`, say.")
     for factor in factors:
         check_real("factors", factor if factor != np.inf else 1.0, "Give positive numbers or infinity.", above=0.0)
+    is_open = isinstance(coupling.ladder, PilotLadder)
+    first = first_position(choose_init(init, potential), seed)
+    found = find_ladder(potential, sampler, first, num_steps, seed, progress) if search or is_open else None
+    ladder = found.ladder if found is not None and is_open else coupling.ladder
     rule = dataclasses.replace(coupling.rule, correction_factor=1.0)
-    watched = _Watched(coupling.ladder, _Never(), rule)
+    watched = _Watched(ladder, _Never(), rule)
     pilot = dataclasses.replace(sampler, coupling=watched, window=None, name="pilot")
     start = num_steps // 5 if burn_in is None else burn_in
     run = sample(potential, pilot, num_steps=num_steps, burn_in=start, seed=seed, init=init, progress=progress)
     energies = np.asarray(run.energies).T
     variances = np.asarray(run.stats["variance_of_difference"])
-    temperatures = np.asarray(coupling.ladder.temperatures)
+    temperatures = np.asarray(ladder.temperatures)
     pairs = Pairing(*(jnp.asarray(a) for a in (energies[:, :-1], energies[:, 1:], temperatures[:-1], temperatures[1:])))
     rates = np.array([_mean_acceptance(rule, pairs, variances, factor) for factor in factors], np.float64)
-    number = coupling.ladder.num_rungs
+    number = ladder.num_rungs
     rejections = [tuple(float(r) for r in np.minimum(1 - rate, 1 - 1e-9)) for rate in rates]
     windows = [
         optimal_window(number, rejection) if min(rate) > 0 else 1
@@ -116,8 +122,6 @@ def advise(
         expected_round_trip(number, rejection, window) if min(rate) > 0 else np.inf
         for rejection, rate, window in zip(rejections, rates, windows, strict=True)
     ]
-    first = first_position(choose_init(init, potential), seed)
-    found = find_ladder(potential, sampler, first, num_steps, seed, progress) if search else None
     return Advice(tuple(factors), rates, variances, tuple(windows), tuple(trips), found)
 
 
