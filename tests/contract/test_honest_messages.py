@@ -218,3 +218,11 @@ def test_chains_that_nothing_holds_are_told_of_the_sign_and_not_of_barriers(ener
     notes = " ".join(run.summary().notes)
     assert ("write `iso.from_log_density(log_density)`" in notes) != is_held
     assert ("barriers between modes" in notes) == is_held
+
+
+def test_an_energy_in_the_place_of_a_log_density_is_told_of_its_sign():
+    potential = iso.from_log_density(lambda x: 2.0 * jnp.sum(jnp.log1p(x**2)))
+    run = iso.sample(potential, iso.sgld(2e-3), num_steps=40_000, num_chains=4, thinning=20, init=anywhere, seed=1)
+    assert "If you passed an energy, whose sign is the other one, write `iso.from_energy" in " ".join(
+        run.summary().notes
+    )

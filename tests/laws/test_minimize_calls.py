@@ -157,3 +157,8 @@ def test_a_bound_is_met_exactly():
     """The upper one is not the lower one plus their difference."""
     found = iso.minimize(lambda x: -jnp.sum(x), bounds=[(-2.1, 0.3)] * 3, max_evaluations=300)
     assert np.array_equal(found.x, [0.3, 0.3, 0.3])
+
+
+def test_an_option_of_another_library_is_told():
+    with pytest.raises(ValueError, match=r"`maxiter` must be an option of `iso.minimize`.*mean `max_evaluations`"):
+        minimize(lambda x: x @ x, bounds=[(-1, 1)], maxiter=10)

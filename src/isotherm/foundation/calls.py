@@ -34,6 +34,10 @@ _ALIASES = {
     "dtype": "compute_dtype",
     "mixed_precision": "compute_dtype",
     "transform": "augment",
+    "maxiter": "max_evaluations",
+    "maxfun": "max_evaluations",
+    "budget": "max_evaluations",
+    "rng": "seed",
 }
 _OF_SAMPLE = ("num_steps", "num_chains", "num_runs", "num_ladders", "seed", "thinning", "burn_in", "init", "out")
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import jax.numpy as jnp
 import numpy as np
 
+from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import check_integer, check_real, refuse
 from isotherm.foundation.randomness import seed_words
 from isotherm.minimization.noisy import minimize_noisy
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _ALIKE = 1e-6
 
 
+@checked_call()
 def minimize(
     fun: Callable[..., Any],
     x0: Any = None,

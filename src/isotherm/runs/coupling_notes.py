@@ -4,7 +4,6 @@ import jax
 import numpy as np
 
 from isotherm.contour.contour import DEFAULT_BOUNDS
-from isotherm.runs.network_notes import innermost
 from isotherm.runs.run_estimates import RunEstimates
 
 # A range of multipliers below this flattens nothing.
@@ -56,7 +55,7 @@ def _times(excess: float) -> str:
 def _less_noise(run: RunEstimates) -> str:
     """What else lowers the noise of energies; shared batches and control variates where there are none yet."""
     name = run.name or ""
-    is_shared = innermost(run.config["potential"]).get("is_batch_shared")
+    is_shared = run.described_potential.get("is_batch_shared")
     batches = (
         "larger batches (`batch_size`)" if is_shared else "larger batches that replicas share (`is_batch_shared=True`)"
     )

@@ -15,6 +15,12 @@ _MOST_DRAWS, _FEWEST_DRAWS = 400, 16
 # one before. Where nothing holds a chain it is 1.8 times as far, and 1.2 times.
 _LEAST_GROWTH, _LEAST_LATE_GROWTH = 1.4, 1.02
 
+# What may have been passed in the place of what was meant, and how it is said.
+_SIGNS = {
+    "EnergyPotential": ("a log density", "iso.from_log_density(log_density)"),
+    "LogDensityPotential": ("an energy", "iso.from_energy(energy)"),
+}
+
 
 def notes_on_disagreement(run: RunData, judged: np.ndarray, found: Estimate) -> list[str]:
     """What may help chains that have not arrived, or that stay apart: not longer runs, and not what the run does already.
@@ -59,7 +65,9 @@ def _notes_on_escape(run: RunData, coordinates: np.ndarray) -> list[str]:
     grows = parts[2] + parts[3] > _LEAST_GROWTH * (parts[0] + parts[1]) and parts[3] > _LEAST_LATE_GROWTH * parts[2]
     if not grows or energies[3] > energies[0]:
         return []
+    given = _SIGNS.get(run.described_potential.get("class", ""))
+    sign = "" if given is None else f" If you passed {given[0]}, whose sign is the other one, write `{given[1]}`."
     return [
         "Chains are still moving away from where they started, to lower energies: the run is too short for its step size, or "
-        "nothing holds them. If you passed a log density, whose sign is the other one, write `iso.from_log_density(log_density)`."
+        f"nothing holds them.{sign}"
     ]

@@ -43,3 +43,16 @@ def coordinate_names(shapes: Shapes) -> list[str]:
         for name, shape in shapes.items()
         for place in np.ndindex(*shape)
     ]
+
+
+def of_small_leaves(shapes: Shapes, few: int) -> np.ndarray:
+    """The places of the coordinates of leaves that hold up to a few numbers, counted through the leaves.
+
+    Example:
+        >>> of_small_leaves({"alpha": (), "beta": (2, 3), "gamma": (2,)}, 4)
+        array([0, 7, 8])
+    """
+    sizes = np.array([math.prod(shape) for shape in shapes.values()])
+    begins = np.cumsum(sizes) - sizes
+    places = [np.arange(begin, begin + size) for begin, size in zip(begins, sizes, strict=True) if size <= few]
+    return np.concatenate([np.zeros(0, int), *places])

@@ -1,7 +1,5 @@
 """What is wrong with a network that no single weight shows, in words."""
 
-from typing import Any
-
 import jax
 import numpy as np
 
@@ -15,16 +13,9 @@ _LEARNED_NOTHING = 0.98
 _LEAST_PRECISION = 0.01
 
 
-def innermost(potential: dict[str, Any]) -> dict[str, Any]:
-    """The description of a potential without what is wrapped around it."""
-    while isinstance(potential.get("inner"), dict):
-        potential = potential["inner"]
-    return potential
-
-
 def notes_on_networks(run: RunEstimates) -> list[str]:
     """Whether a network has a prior, and whether it has learned anything; nothing for other potentials."""
-    potential = innermost(run.config.get("potential") or {})
+    potential = run.described_potential
     if potential.get("class") != "NetworkPotential":
         return []
     prior, notes = potential.get("log_prior"), []

@@ -70,6 +70,14 @@ class RunData:
         return None if first.checkup is None else first.checkup.measure(first)
 
     @property
+    def described_potential(self) -> dict[str, Any]:
+        """What the configuration says of the potential, without what is wrapped around it."""
+        found = self.config.get("potential") or {}
+        while isinstance(found.get("inner"), dict):
+            found = found["inner"]
+        return found
+
+    @property
     def iterations(self) -> np.ndarray:
         """When each draw was taken."""
         return np.asarray(self.times[:])

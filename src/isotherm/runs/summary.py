@@ -13,8 +13,8 @@ from isotherm.runs.coupling_notes import notes_on_contours, notes_on_exchange
 from isotherm.runs.cycle_notes import notes_on_cycles
 from isotherm.runs.disagreement_notes import notes_on_disagreement
 from isotherm.runs.estimates import TOO_HOT, UNKNOWN_BIAS
-from isotherm.runs.names import Shapes, coordinate_name, shapes_of
-from isotherm.runs.network_notes import innermost, notes_on_networks
+from isotherm.runs.names import Shapes, coordinate_name, of_small_leaves, shapes_of
+from isotherm.runs.network_notes import notes_on_networks
 from isotherm.runs.run_data import RunData
 from isotherm.runs.run_estimates import RunEstimates
 from isotherm.runs.spent import time_of
@@ -69,7 +69,7 @@ def summary_of(run: RunEstimates) -> Summary:
     size = sum(math.prod(shape) for shape in shapes.values())
     if size == 0:
         return Summary([], _notes(run))
-    few = _of_small_leaves(shapes)
+    few = of_small_leaves(shapes, _FEW)[:_ROWS_OF_LARGE]
     judged = np.unique(np.concatenate([few, np.linspace(0, size - 1, min(size, _MOST_JUDGED)).astype(int)]))
 
     def coordinates(x):
@@ -77,6 +77,8 @@ def summary_of(run: RunEstimates) -> Summary:
         return jnp.concatenate(leaves)[judged]
 
     found = run.estimate(coordinates)
+    # What is known of the bias has notes of its own.
+    found = found._replace(notes=tuple(note for note in found.notes if note not in (UNKNOWN_BIAS, TOO_HOT)))
     nothing = np.full_like(found.mean, np.nan)
     columns = (found.mean, found.std_error, found.spread, found.effective_draws, found.r_hat)
     if not run.claims_distribution:
@@ -94,18 +96,9 @@ def summary_of(run: RunEstimates) -> Summary:
     notes = (
         _notes(run, _agreement(shapes, judged, found.r_hat))
         + notes_on_bias(run.bias, named, list(shapes), _share_rejected(run))
-        # What is known of the bias of large positions has notes of its own.
-        + [note for note in found.notes if note not in (UNKNOWN_BIAS, TOO_HOT)]
+        + list(found.notes)
     )
     return Summary(rows, notes + notes_on_disagreement(run, judged, found), size)
-
-
-def _of_small_leaves(shapes: Shapes) -> np.ndarray:
-    """The places of the coordinates of leaves that hold a few numbers, counted through the leaves; not too many of them."""
-    sizes = np.array([math.prod(shape) for shape in shapes.values()])
-    begins = np.cumsum(sizes) - sizes
-    places = [np.arange(begin, begin + size) for begin, size in zip(begins, sizes, strict=True) if size <= _FEW]
-    return np.concatenate([np.zeros(0, int), *places])[:_ROWS_OF_LARGE]
 
 
 def _share_rejected(run: RunEstimates) -> float:
@@ -193,7 +186,7 @@ def _notes_on_starts(run: RunData) -> list[str]:
         ]
     if not run.config.get("has_one_start"):
         return []
-    is_network = innermost(run.config.get("potential") or {}).get("class") == "NetworkPotential"
+    is_network = run.described_potential.get("class") == "NetworkPotential"
     remedy = "make the potential of the network's class, or of a function that makes it, not of a module" * is_network
     remedy = remedy or "pass a function of a key as `init`, or `iso.per_chain(positions)`"
     return [
