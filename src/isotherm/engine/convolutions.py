@@ -49,7 +49,10 @@ def _evaluate(program: Jaxpr, constants: Any, arguments: list[Any]) -> list[Any]
             within = operation.params["jaxpr" if name != "closed_call" else "call_jaxpr"]
             found = _evaluate(within.jaxpr, within.consts, given)
         else:
-            found = operation.primitive.bind(*given, **operation.primitive.get_bind_params(operation.params))
+            # Versions of JAX differ in whether functions come apart from the other parameters.
+            bound: Any = operation.primitive.get_bind_params(operation.params)
+            functions, options = bound if isinstance(bound, tuple) else ((), bound)
+            found = operation.primitive.bind(*functions, *given, **options)
             found = found if operation.primitive.multiple_results else [found]
         values.update(zip(operation.outvars, found, strict=True))
     return [read(variable) for variable in program.outvars]
