@@ -128,7 +128,8 @@ def is_small(draws: Any, lead: int) -> bool:
 
 
 def bias_from(stored: dict[str, Any]) -> Bias:
-    """From what `Bias._asdict` made, after a folder has made arrays of all numbers."""
+    """From what `Bias._asdict` made, after a folder has made arrays of all numbers; older folders have no heats of leaves."""
+    stored = {"leaf_heats": np.zeros((1 + NUM_GROUPS, 1)), "leaf_sizes": np.zeros(1, int), **stored}
     plain = {name: stored[name].item() for name in ("is_measured", "drift", "step_size", "is_exact")}
     return Bias(**{**stored, **plain})
 

@@ -18,20 +18,21 @@ def notes_on_networks(run: RunEstimates) -> list[str]:
     potential = run.described_potential
     if potential.get("class") != "NetworkPotential":
         return []
-    prior, notes = potential.get("log_prior"), []
-    if prior is None and run.claims_distribution:
+    prior, notes = potential.get("log_prior") or {}, []
+    if not prior and run.claims_distribution:
         notes.append(
             "The network has no prior, so that nothing holds weights on which the data say little: they wander for as long as the "
             "run lasts. Pass `weight_decay`, the precision of a Gaussian prior, such as 1.0."
         )
     least = run.config.get("loss_without_inputs")
-    precision = 0.0 if prior is None else prior.get("precision")
-    if isinstance(precision, float) and 0.0 < precision < _LEAST_PRECISION and run.claims_distribution:
+    is_decay = prior.get("class") == "WeightDecay"
+    precision = prior["precision"] if is_decay else 0.0
+    if 0.0 < precision < _LEAST_PRECISION and run.claims_distribution:
         notes.append(
             f"The prior of precision {precision:.2g} lets weights be as large as {precision**-0.5:.2g}, and hardly holds them. "
             "Optimizers' weight decay is that of a mean loss: `iso.potentials.to_bayesian` translates it."
         )
-    if least is None or not isinstance(precision, float):
+    if least is None or (prior and not is_decay):
         return notes
     loss = _lowest_loss(run, precision)
     if loss > _LEARNED_NOTHING * least:
