@@ -27,6 +27,8 @@ _SHARE, _SHARE_WITHOUT_DATA, _GRADIENTS_PER_DRAW = 0.03, 0.3, 4
 _FEWEST, _MOST = 128, 4_096
 # Of positions of which only some coordinates are looked at: fewer gradients, each of which takes longer here than in a run.
 _SHARE_OF_LARGE, _FEWEST_OF_LARGE = 0.018, 32
+# Sums over so many numbers are known well from fewer draws still.
+_SHARE_OF_HUGE, _HUGE = 0.013, 10_000
 # There must be more draws than coordinates to see how these hang together.
 _DRAWS_PER_COORDINATE = 4
 
@@ -157,7 +159,8 @@ class Checkup:
         chains, number = run.log_weights.shape
         fewest = _FEWEST if size <= MOST_COORDINATES else _FEWEST_OF_LARGE
         share = _SHARE if self.potential.has_data else _SHARE_WITHOUT_DATA
-        share = share if size <= MOST_COORDINATES else min(share, _SHARE_OF_LARGE)
+        if size > MOST_COORDINATES:
+            share = min(share, _SHARE_OF_LARGE if size <= _HUGE else _SHARE_OF_HUGE)
         wanted = np.clip(share * run.num_steps * chains / _GRADIENTS_PER_DRAW, fewest, _MOST)
         count = int(np.clip(wanted // chains, 1, number))
         return np.linspace(0, number - 1, count).astype(int)

@@ -23,7 +23,7 @@ def centers_of(positions: Any, log_weights: np.ndarray) -> Any:
 
     def mean(leaf):
         shape = (-1, *(1,) * (leaf.ndim - 2))
-        kept = np.where(has_weight.reshape(*has_weight.shape, *shape[1:]), leaf, 0.0)
+        kept = leaf if has_weight.all() else np.where(has_weight.reshape(*has_weight.shape, *shape[1:]), leaf, 0.0)
         sums = np.sum(kept, axis=1, dtype=np.float64)
         sums = np.sum(sums, axis=0) - sums if np.sum(counts > 0) > 1 else sums
         return (sums / np.maximum(others, 1).reshape(shape)).astype(leaf.dtype)
