@@ -89,13 +89,6 @@ def test_mode_masses_by_centers_and_by_function(weighted):
         weighted.mode_masses(lambda x: x.sum() > 3.0)
 
 
-def test_the_error_of_a_mode_that_nobody_met_is_unknown(weighted):
-    found = weighted.estimate_mode_masses(np.array([[0.0, 0.0], [3.0, 3.0], [1e6, 1e6]]))
-    assert found.mean[2] == 0.0
-    assert np.isnan(found.std_error).tolist() == [False, False, True]
-    assert any("no draw was in" in note for note in found.notes)
-
-
 def test_mode_masses_have_the_errors_of_indicators(weighted):
     centers = np.array([[0.0, 0.0], [3.0, 3.0]])
     found = weighted.estimate_mode_masses(centers)
