@@ -12,6 +12,7 @@ from flax import nnx
 import isotherm as iso
 from isotherm.potentials.losses import constant_loss, cross_entropy, squared_error
 from isotherm.predictive import outputs_of_draws, predict
+from tests.networks.test_batch_norm import InEquinox
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3)).astype(np.float32)
@@ -126,22 +127,8 @@ def test_a_list_in_the_place_of_a_vector_is_told_so():
 
 
 def test_equinox_modules_made_with_their_state():
-    class Normed(eqx.Module):
-        first: eqx.nn.Linear
-        norm: eqx.nn.BatchNorm
-        last: eqx.nn.Linear
-
-        def __init__(self, key):
-            keys = jax.random.split(key)
-            self.first, self.last = eqx.nn.Linear(3, 4, key=keys[0]), eqx.nn.Linear(4, 2, key=keys[1])
-            self.norm = eqx.nn.BatchNorm(4, axis_name="batch", mode="batch")
-
-        def __call__(self, x, state):
-            x, state = self.norm(self.first(x), state)
-            return self.last(jax.nn.relu(x)), state
-
     potential = iso.from_equinox(
-        eqx.nn.make_with_state(Normed), "cross_entropy", (X, LABELS), batch_size=20, weight_decay=1.0
+        eqx.nn.make_with_state(InEquinox), "cross_entropy", (X, LABELS), batch_size=20, weight_decay=1.0
     )
     run = sampled(potential, num_steps=200)
     assert predict(run, potential, X).probabilities.shape == (60, 2)

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -61,6 +61,9 @@ class LikelihoodPotential(Potential):
     coupling_includes_prior: Static[bool] = True
     num_used: int | None = None
     is_streamed: Static[bool] = False
+
+    # Of the function that gives one value per example, as users know it.
+    _function_name: ClassVar[str] = "log_likelihood"
 
     def __post_init__(self):
         lengths = [leaf.shape[0] if np.ndim(leaf) else -1 for leaf in jax.tree.leaves(self.data)]
@@ -151,12 +154,8 @@ class LikelihoodPotential(Potential):
         values, model_state = self._log_likelihoods(position, batch, noise, model_state)
         if getattr(values, "shape", None) != batch.weights.shape:
             rule = f"a function that returns one value per example, shape {batch.weights.shape}"
-            refuse(
-                "log_likelihood",
-                rule,
-                f"shape {getattr(values, 'shape', None)}",
-                "Do not sum or average over the batch.",
-            )
+            got = f"shape {getattr(values, 'shape', None)}"
+            refuse(self._function_name, rule, got, "Do not sum or average over the batch.")
         weights = batch.weights.astype(values.dtype)
         likelihood = jnp.sum(values * weights) * (batch.num_data.astype(values.dtype) / jnp.sum(weights))
         prior = self.prior_energy(position).astype(values.dtype)

@@ -3,7 +3,7 @@
 import dataclasses
 import warnings
 from collections.abc import Callable
-from typing import Any, TypedDict, TypeVar, Unpack
+from typing import Any, ClassVar, TypedDict, TypeVar, Unpack
 
 import jax
 import jax.numpy as jnp
@@ -70,6 +70,8 @@ class NetworkPotential(LikelihoodPotential):
         prepare: maps inputs as they are stored to what the network takes, in training and prediction; None leaves them.
     """
 
+    _function_name: ClassVar[str] = "loss"
+
     network: Network
     loss: Loss
     has_dropout: Static[bool] = False
@@ -123,9 +125,6 @@ class NetworkPotential(LikelihoodPotential):
         outputs, model_state = call_traced("network", "one that takes the inputs of the data", *forward, where=taken)
         given = f"Outputs of a batch have {_shapes(outputs)}, and targets {_shapes(targets)}."
         losses = call_traced("loss", "one that takes outputs and targets", self.loss, outputs, targets, where=given)
-        if getattr(losses, "shape", None) != batch.weights.shape:
-            rule, got = f"one value per example, shape {batch.weights.shape}", getattr(losses, "shape", None)
-            refuse("loss", f"a function that returns {rule}", f"shape {got}", "Do not sum or average over the batch.")
         return -losses, model_state
 
     def _forward(self, weights: Any, model_state: Any, inputs: Any, is_training: bool, key: Any) -> tuple[Array, Any]:

@@ -48,7 +48,7 @@ def _has_hidden_units(run: RunData) -> bool:
     """Whether the position is the weights of a network of two layers or more."""
     lead = run.log_weights.ndim
     kernels = [leaf for leaf in jax.tree.leaves(run.draws) if len(leaf.shape) - lead > 1]
-    return run.config.get("potential", {}).get("class") == "NetworkPotential" and len(kernels) > 1
+    return run.is_network and len(kernels) > 1
 
 
 def _notes_on_escape(run: RunData, coordinates: np.ndarray) -> list[str]:

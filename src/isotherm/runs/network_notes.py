@@ -15,10 +15,9 @@ _LEAST_PRECISION = 0.01
 
 def notes_on_networks(run: RunEstimates) -> list[str]:
     """Whether a network has a prior, and whether it has learned anything; nothing for other potentials."""
-    potential = run.described_potential
-    if potential.get("class") != "NetworkPotential":
+    if not run.is_network:
         return []
-    prior, notes = potential.get("log_prior") or {}, []
+    prior, notes = run.described_potential.get("log_prior") or {}, []
     if not prior and run.claims_distribution:
         notes.append(
             "The network has no prior, so that nothing holds weights on which the data say little: they wander for as long as the "

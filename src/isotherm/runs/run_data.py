@@ -70,6 +70,11 @@ class RunData:
         return None if first.checkup is None else first.checkup.measure(first)
 
     @property
+    def is_network(self) -> bool:
+        """Whether the draws are weights of a network."""
+        return self.described_potential.get("class") == "NetworkPotential"
+
+    @property
     def described_potential(self) -> dict[str, Any]:
         """What the configuration says of the potential, without what is wrapped around it."""
         found = self.config.get("potential") or {}

@@ -186,8 +186,9 @@ def _notes_on_starts(run: RunData) -> list[str]:
         ]
     if not run.config.get("has_one_start"):
         return []
-    is_network = run.described_potential.get("class") == "NetworkPotential"
-    remedy = "make the potential of the network's class, or of a function that makes it, not of a module" * is_network
+    remedy = (
+        "make the potential of the network's class, or of a function that makes it, not of a module" * run.is_network
+    )
     remedy = remedy or "pass a function of a key as `init`, or `iso.per_chain(positions)`"
     return [
         "All chains started at one point, so that their agreement says nothing of modes which are hard to reach from there: "

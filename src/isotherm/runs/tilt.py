@@ -108,16 +108,16 @@ def leaf_heats_of(virials: np.ndarray, sizes: np.ndarray, log_weights: np.ndarra
 
     Args:
         virials: of the leaves at every draw, shape (chain, draw, leaves).
-        sizes: of the leaves.
+        sizes: of the whole position, and of the leaves.
         log_weights: of the draws.
         dynamics: of the sampler.
     """
     if dynamics.has_walls:
-        return np.zeros((1 + NUM_GROUPS, 1 + len(sizes)))
+        return np.zeros((1 + NUM_GROUPS, len(sizes)))
     virials = np.where(np.isfinite(log_weights)[..., None], virials, 0.0)
     found = np.einsum("gcs,csl->gl", weights_left_out(log_weights), virials)
     both = np.concatenate([found.sum(axis=1, keepdims=True), found], axis=1)
-    wanted = dynamics.temperature * np.concatenate([[np.sum(sizes)], sizes])
+    wanted = dynamics.temperature * sizes
     return np.where(wanted > 0, both / np.where(wanted > 0, wanted, 1.0) - 1.0, 0.0)
 
 

@@ -88,7 +88,7 @@ class Checkup:
         if not np.any(np.isfinite(log_weights)):
             return None
         tilts, heats, is_measured = tilts_of(probes, log_weights, dynamics)
-        sizes = np.array([leaf[0, 0].size for leaf in jax.tree.leaves(rows[0])])
+        sizes = np.array([size, *(leaf[0, 0].size for leaf in jax.tree.leaves(rows[0]))])
         errors = self.sampler.kernel.step_errors
         return Bias(
             values=flat_numbers(shown, 2)[..., places],
@@ -98,7 +98,7 @@ class Checkup:
             tilts=tilts,
             heats=heats,
             leaf_heats=leaf_heats_of(virials, sizes, self._felt_weights(log_weights), dynamics),
-            leaf_sizes=np.concatenate([[np.sum(sizes)], sizes]),
+            leaf_sizes=sizes,
             is_measured=is_measured,
             rates=np.where(is_seen, rates_of(probes), 0.0) * (1.0 if errors is None else errors.curvature),
             jumps=np.where(is_seen, jumps, 0.0) / dynamics.temperature,
