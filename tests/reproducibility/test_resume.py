@@ -110,12 +110,12 @@ CASES = {
     ),
     "other values": (
         lambda f: iso.resume(f, _disguised(), SAMPLER),
-        r"`potential` must be one of energy .* at the start",
+        r"`potential` must be the one of this run, whose energy is .* at a position that was stored; got",
     ),
     "shorter": (lambda f: iso.resume(f, energy, SAMPLER, num_steps=10), r"`num_steps` must be at least 400; got 10"),
     "not finished": (lambda f: _unfinish(f), r"`folder` must be a run that has come to a checkpoint; got .*iso.resume"),
     "cut short": (lambda f: _truncate(f), r"`folder` must be a folder that isotherm wrote; got no readable"),
-    "other version": (lambda f: _age(f), r"`folder` must be a run of format 3"),
+    "other version": (lambda f: _age(f), r"`folder` must be a run of format 4"),
     "no arrays": (lambda f: _lose_start(f), r"`folder` must be .*start"),
     "no records": (lambda f: _lose_records(f), r"`folder` must be complete; got a missing or damaged array"),
 }

@@ -148,7 +148,7 @@ def test_save_and_load_give_back_everything(plain, weighted, tmp_path):
     assert back.stats.keys() == weighted.stats.keys()
     assert json.loads(json.dumps(back.config)) == json.loads(json.dumps(weighted.config))
     np.testing.assert_allclose(back.expectation(lambda x: x), weighted.expectation(lambda x: x))
-    with pytest.raises(ValueError, match="`folder` must be without a run"):
+    with pytest.raises(ValueError, match="`folder` must be a new or empty folder"):
         plain.save(tmp_path / "run")
     assert not [path for path in (tmp_path / "run").rglob("*") if path.suffix in (".pkl", ".pickle")]
 

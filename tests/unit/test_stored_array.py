@@ -93,5 +93,5 @@ def test_arrays_on_disk_compute_like_numpy(run, stored):
         _ = leaf.nonsense
     with pytest.raises(ValueError, match="copy=None"):
         np.asarray(leaf, copy=False)
-    one = StoredArray(leaf._handle[0, 0, :1])
+    one = leaf[0, 0, :1]
     assert float(one[0]) == array[0, 0, 0]

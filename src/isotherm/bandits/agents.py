@@ -46,6 +46,7 @@ class Agent:
         check_choice("rule", self.rule, RULES)
         check_real("epsilon", self.epsilon, "Give a probability.", minimum=0.0, maximum=1.0)
         check_real("dropout", self.dropout, "Give a rate.", minimum=0.0, below=1.0)
+        self.sampler.refuse_open_ladder()
         self.sampler.choose_num_chains(self.num_chains)
         if self.sampler.coupling.needs.pilot_steps is not None:
             remedy = "Data come only while it is played: give the partition."

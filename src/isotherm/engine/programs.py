@@ -10,9 +10,12 @@ import numpy as np
 
 from isotherm.engine.graphs import compile_with_graphs
 from isotherm.foundation.compilation_cache import are_programs_kept
+from isotherm.foundation.dependencies import dependencies
 from isotherm.foundation.parts import functions_of
 
 _PROGRAMS: dict[Any, Callable[..., Any]] = {}
+# What the functions of the programs read when they were last looked at.
+_READ: dict[int, Any] = {}
 
 
 def call(
@@ -35,6 +38,23 @@ def call(
             for held in functions_of(structure):
                 weakref.finalize(held, _PROGRAMS.pop, key, None).atexit = False
     return program(*leaves)
+
+
+def look_again(tree: Any) -> None:
+    """Drop the programs of those functions in a tree that read other values now, such as a global that was assigned anew."""
+    for function in functions_of(jax.tree.structure(tree)):
+        now, before = dependencies(function), _READ.get(id(function))
+        if before is None:
+            weakref.finalize(function, _READ.pop, id(function), None).atexit = False
+        _READ[id(function)] = now
+        if before is not None and before != now:
+            for key in [key for key in _PROGRAMS if any(f is function for part in key[1] for f in functions_of(part))]:
+                _PROGRAMS.pop(key, None)
+
+
+def read_by(tree: Any) -> tuple[Any, ...]:
+    """All that the functions of a tree read."""
+    return tuple(dependencies(function) for function in functions_of(jax.tree.structure(tree)))
 
 
 def forget() -> None:

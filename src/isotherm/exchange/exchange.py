@@ -68,8 +68,11 @@ class Exchange(Coupling):
         rule: which of them do.
         adaptation: moves the inner rungs; None leaves the ladder as it is.
         intensity: the probability that an iteration tries to swap at all; None always tries.
-        cooling: iterations for which a pair rests after a swap.
+        cooling: iterations for which a pair rests after a swap. A rest that follows a swap biases, as a window's gate does: hot
+            states stay on the target for that long.
         fresh_energies: whether each pair gets energies of its own on further batches, at the cost of a forward pass per pair.
+        ignores_prior: whether swaps may read the loss alone (`coupling_includes_prior=False`) although rungs temper the prior too,
+            as the thesis' networks do. The draws then follow another distribution.
 
     Differs from the thesis: its code swaps parameters and leaves velocities with the rung; here rungs move.
     """
@@ -81,6 +84,7 @@ class Exchange(Coupling):
     intensity: float | None = None
     cooling: Static[int] = 0
     fresh_energies: Static[bool] = False
+    ignores_prior: Static[bool] = False
 
     def __post_init__(self):
         self.rule.check(self.ladder)
@@ -116,6 +120,14 @@ class Exchange(Coupling):
                 "A replica's noisy energy would be used by several pairs, which biases. Set it, or use even-odd pairs."
             )
             refuse("fresh_energies", f"True for {type(self.scheme).__name__} with noisy energies", False, remedy)
+        if isinstance(self.rule, Corrected) and not potential.coupling_includes_prior and not self.ignores_prior:
+            remedy = (
+                "Swaps that read the loss alone would change the distribution. Leave it out; `ignores_prior=True` of the sampler "
+                "takes that bias, as the thesis' networks do."
+            )
+            refuse(
+                "coupling_includes_prior", "True for replica exchange, whose rungs temper the prior too", False, remedy
+            )
 
     def init(self, num_chains: int) -> ExchangeState:
         rung = jnp.arange(num_chains, dtype=jnp.int32)

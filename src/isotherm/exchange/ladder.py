@@ -53,8 +53,12 @@ class PilotLadder(Ladder):
 
     Attributes:
         num_steps: iterations of the pilot's chains, of which there are 8 at each of 11 temperatures, twice.
+        step_sizes: of the sampler; not given.
+        temperatures: of the sampler; not given.
     """
 
+    step_sizes: tuple[float, ...] = dataclasses.field(default_factory=lambda: (1.0, 1.0), init=False)
+    temperatures: tuple[float, ...] = dataclasses.field(default_factory=lambda: (1.0, 10.0), init=False)
     num_steps: Static[int] = 10_000
 
     def __post_init__(self):

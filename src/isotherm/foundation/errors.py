@@ -92,10 +92,10 @@ def check_type(name: str, value: Any, kind: type, rule: str, remedy: str) -> Any
 
 
 def check_folder(name: str, value: Any, remedy: str) -> pathlib.Path:
-    """Return `value` as a path, or refuse what is none."""
-    if not isinstance(value, (str, os.PathLike)):
+    """Return `value` as an absolute path, which holds when the working directory changes, or refuse what is none."""
+    if not isinstance(value, (str, os.PathLike)) or not os.fspath(value):
         refuse(name, "the path of a folder", short(value), remedy)
-    return pathlib.Path(value)
+    return pathlib.Path(value).absolute()
 
 
 def short(value: Any) -> str:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from isotherm.estimators.estimator import Curvature
@@ -30,8 +31,12 @@ class SGHMC(Kernel):
     The momentum starts at zero and holds the step size. The noise follows the current step size. alpha = 1 is SGLD. Its stationary
     standard deviation is about sqrt(epsilon * tau) in every coordinate.
 
-    Every `resample_every` iterations, the momentum and the noise of the move are replaced by one normal vector of the variance
-    2 epsilon tau / (2 - alpha) that they have together, so that the distribution stays what it is.
+    Every `resample_every` iterations the move is a Langevin step of size epsilon / (2 - alpha), and becomes the momentum:
+
+        v_{k+1} = -epsilon_k / (2 - alpha) * g_k + sqrt(2 * epsilon_k * tau_k / (2 - alpha)) * xi_k
+
+    Under the stationary distribution Var(v) = 2 epsilon tau / (2 - alpha) and Cov(x, v) = Var(v) / 2, since x already holds the
+    last move. This step has both, to first order in epsilon; a momentum drawn independently of x has not, and widens the draws.
 
     Attributes:
         friction: alpha, one minus the usual momentum coefficient.
@@ -43,7 +48,8 @@ class SGHMC(Kernel):
         Chen et al. 2014; Deng 2021, section 3.4.2 ("the numerical method of Saatci and Wilson"); velocities that are resampled:
         section 4.3, rugged landscapes.
 
-    Differs from the thesis: the author's code keeps the noise of the first step size after the step size has decayed.
+    Differs from the thesis: the author's code keeps the noise of the first step size after the step size has decayed, and draws
+    momenta independently of the position.
     """
 
     friction: float = 0.1
@@ -60,7 +66,7 @@ class SGHMC(Kernel):
 
     @property
     def step_errors(self) -> StepErrors:
-        return StepErrors(1.0 / (2.0 - self.friction), 1.0 / self.friction, self.gradient_variance)
+        return StepErrors(1.0 / (2.0 - self.friction), self._noise_error(), self.gradient_variance)
 
     def init(self, position: Any) -> MomentumState:
         return MomentumState(position, jax.tree.map(jnp.zeros_like, position))
@@ -72,8 +78,11 @@ class SGHMC(Kernel):
         kept = (1.0 - self.friction) * move.momentum_scale
         if self.resample_every is not None:
             is_due = move.iteration % self.resample_every == 0
-            injected = jnp.where(is_due, 1.0 / (2.0 - self.friction), injected)
+            share = 1.0 / (2.0 - self.friction)
+            from_gradient = 0.5 * self.gradient_variance * move.step_size * share**2
+            injected = jnp.where(is_due, jnp.maximum(share - from_gradient, 0.0), injected)
             kept = jnp.where(is_due, 0.0, kept)
+            gradient = jax.tree.map(lambda g: (jnp.where(is_due, share, 1.0) * g).astype(g.dtype), gradient)
         spread = jnp.sqrt(2.0 * move.step_size * injected * move.temperature)
         pushed = push(state.momentum, gradient, kept, move)
         momentum = jax.tree.map(lambda v, xi: v + (spread * xi).astype(v.dtype), pushed, noise)
@@ -81,6 +90,19 @@ class SGHMC(Kernel):
 
     def rejected(self, before: MomentumState, proposed: MomentumState) -> MomentumState:
         return turned_round(before, proposed)
+
+    def _noise_error(self) -> float:
+        """What gradient noise adds, over what it adds to Langevin steps: the mean square over the mean of what a kick moves.
+
+        A kick goes on moving the position, by (1 - (1 - alpha)^m) / alpha over the m moves up to the next new momentum.
+        """
+        if self.resample_every is None:
+            return 1.0 / self.friction
+        moves = -np.expm1(np.arange(1, self.resample_every + 1) * np.log1p(-min(self.friction, 1.0 - 1e-12)))
+        moves /= self.friction
+        # The kick of the step that draws the momentum is shorter, and lasts longest.
+        moves[-1] /= 2.0 - self.friction
+        return float(np.sum(moves**2) / np.sum(moves))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

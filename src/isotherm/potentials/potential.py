@@ -39,7 +39,8 @@ class Potential(Part):
     Attributes:
         is_exact: whether energies and gradients carry no noise.
         is_batch_shared: whether the chains of a run see the same batch.
-        coupling_includes_prior: whether the energies that couplings read hold the prior. What is sampled always does.
+        coupling_includes_prior: whether the energies that couplings read hold the prior. What is sampled always does; replica
+            exchange refuses to read less than its rungs temper, unless it is told to (`ignores_prior`).
         is_streamed: whether data stay on the host and batches travel; then there are `places`, `data` and `num_data`.
     """
 

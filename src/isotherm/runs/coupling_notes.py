@@ -16,6 +16,8 @@ _LARGE_EXCESS = 14.0
 _MOST_BLUR = 1.5
 # Expected swaps of a pair in a window, if its gate stayed open.
 _MOST_SWAPS_IN_WINDOW = 0.5
+# Swaps that a pair would have accepted while it rests.
+_MAX_SWAPS_WHILE_RESTING = 0.02
 # Steps of hot rungs may forget this share of a well, and replicas may differ by this R-hat.
 _LONGEST_HOT_STEP, _MOST_STIFF, _LARGEST_R_HAT = 0.6, 0.03, 1.2
 _MOST_LOOKS, _ROUND_TRIPS = 2_000, 20
@@ -90,8 +92,18 @@ def _notes_on_swaps(run: RunEstimates) -> list[str]:
                 "The noise of energies depends on where replicas are, so that one correction for all makes some swaps "
                 f"{_times(excess)} times too likely and others too rare. Bring the temperatures closer{_less_noise(run)}."
             )
-    window = scheme.get("window", 1)
+    if coupling.get("ignores_prior"):
+        notes.append(
+            "Swaps read the loss without the prior, while rungs temper both: the draws follow another distribution. Leave out "
+            "`coupling_includes_prior=False` and `ignores_prior=True`."
+        )
+    window, cooling = scheme.get("window", 1), coupling.get("cooling", 0)
     acceptance = float(np.max(run.stats["acceptance"]))
+    if cooling * acceptance > _MAX_SWAPS_WHILE_RESTING:
+        notes.append(
+            f"A pair rests for {cooling} iterations after each swap, and accepts {acceptance:.2g} of its trials: hot states stay "
+            "on the target while it rests, and spreads are too wide. Leave out `cooling`."
+        )
     has_gate = isinstance(window, int) and window > 1 and not rule.get("gate_log_correction")
     if has_gate and window * acceptance > _MOST_SWAPS_IN_WINDOW:
         notes.append(

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from isotherm.foundation.dependencies import dependencies
 from isotherm.foundation.errors import check_integer, check_real, refuse
 from isotherm.foundation.user_functions import call_traced, check_function
 from isotherm.runs.agreement import Stretches, num_stretches
@@ -63,10 +64,14 @@ def pieces(
         yield piece, flat(weights[span], axis)
 
 
-@functools.lru_cache(maxsize=32)
 def for_each(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The function for many draws at once, compiled once: the last few functions are kept."""
+    """The function for many draws at once, compiled once while nothing that it reads changes: the last few are kept."""
     check_function("function", function, "lambda x: x[0]")
+    return _for_each(function, dependencies(function))
+
+
+@functools.lru_cache(maxsize=32)
+def _for_each(function: Callable[[Any], Any], read: Any) -> Callable[[Any], Any]:  # noqa: ARG001
     each = jax.jit(jax.vmap(lambda x: jax.tree.map(jnp.asarray, function(x))))
     return functools.partial(call_traced, "function", "a function of a position that returns numbers", each)
 

@@ -22,8 +22,8 @@ _TOTALS = ("num_steps", *SPENT)
 
 def save(run: "Run", folder: pathlib.Path) -> None:
     """Write a run to a new folder, in the form that `sample(out=...)` writes."""
-    if (folder / "run.json").exists():
-        refuse("folder", "without a run", f"{folder}, which holds one", "Choose another folder.")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        refuse("folder", "a new or empty folder", f"{folder}, which is not", "Choose another name.")
     records = {name: getattr(run, name) for name in DRAWN}
     write_arrays(folder / "records", records, run.log_weights.ndim - 1)
     write_end(run, folder)

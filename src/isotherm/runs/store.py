@@ -15,7 +15,7 @@ from isotherm.foundation.errors import refuse
 from isotherm.runs.pytree_json import describe_structure, named_leaves, rebuild
 from isotherm.runs.stored_array import StoredArray
 
-FORMAT = 3
+FORMAT = 4
 _CHUNK_BYTES = 4 << 20
 
 
@@ -46,8 +46,10 @@ class MemorySink:
 class StoreSink:
     """Records that stream to a folder of Zarr arrays."""
 
-    def __init__(self, folder: pathlib.Path, num_records: int, axis: int):
+    def __init__(self, folder: pathlib.Path, num_records: int, axis: int, num_done: int = 0):
         self._folder, self._num_records, self._axis = folder, num_records, axis
+        if num_done:
+            _check_whole(folder, axis, num_done)
         self._handles: dict[str, Any] = {}
         self._pending: list[Any] = []
 
@@ -91,6 +93,12 @@ def _span(leaf: np.ndarray, axis: int, start: int) -> tuple[slice, ...]:
     return (*(slice(None),) * axis, slice(start, start + leaf.shape[axis]))
 
 
+def _check_whole(folder: pathlib.Path, axis: int, number: int) -> None:
+    """Refuse to go on with records of which the first `number` are not all there."""
+    for leaf in jax.tree.leaves(read_records(folder)):
+        leaf.check((*(slice(None),) * axis, slice(number), *(slice(None),) * (leaf.ndim - axis - 1)))
+
+
 def create_array(
     path: pathlib.Path, shape: tuple[int, ...], dtype: Any, axis: int | None, overwrite: bool = False
 ) -> Any:
@@ -102,21 +110,24 @@ def create_array(
         row = max(int(np.prod(shape[:axis] + shape[axis + 1 :])) * np.dtype(dtype).itemsize, 1)
         chunks[axis] = max(1, min(shape[axis], _CHUNK_BYTES // row))
     metadata = {"shape": shape, "chunks": chunks, "dtype": _zarr_type(dtype), "compressor": None}
-    store = {"driver": "file", "path": str(path)}
-    specification = {"driver": "zarr", "kvstore": store, "metadata": metadata}
-    return ts.open(specification, create=True, delete_existing=overwrite).result()
+    return ts.open({**_specification(path), "metadata": metadata}, create=True, delete_existing=overwrite).result()
 
 
 def open_array(path: pathlib.Path) -> Any:
     """A Zarr array that is there, or the reason why not."""
     import tensorstore as ts
 
-    store = {"driver": "file", "path": str(path)}
     try:
-        return ts.open({"driver": "zarr", "kvstore": store}, open=True).result()
+        return ts.open(_specification(path), open=True).result()
     except ValueError as error:
         remedy = f"TensorStore says: {str(error).splitlines()[0][:200]}"
         raise ValueError(f"`folder` must be complete; got a missing or damaged array {path}. {remedy}") from error
+
+
+def _specification(path: pathlib.Path) -> dict[str, Any]:
+    # Chunks of zeros are written too: one that is missing was lost, and must not be read as zeros.
+    store = {"driver": "file", "path": str(path)}
+    return {"driver": "zarr", "kvstore": store, "store_data_equal_to_fill_value": True}
 
 
 def write_arrays(folder: pathlib.Path, tree: Any, axis: int | None = None) -> None:
@@ -129,7 +140,9 @@ def write_arrays(folder: pathlib.Path, tree: Any, axis: int | None = None) -> No
 
 def read_records(folder: pathlib.Path) -> Any:
     """A pytree of `StoredArray` from a folder that `StoreSink` or `write_arrays` wrote."""
-    return rebuild(read_json(folder / "structure.json"), lambda name: StoredArray(open_array(folder / name)))
+    return rebuild(
+        read_json(folder / "structure.json"), lambda name: StoredArray(open_array(folder / name), folder / name)
+    )
 
 
 def write_json(path: pathlib.Path, value: Any) -> None:

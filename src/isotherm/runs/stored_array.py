@@ -1,9 +1,13 @@
 """Arrays on disk that behave like NumPy's."""
 
+import itertools
 import numbers
+import pathlib
 from typing import Any
 
 import numpy as np
+
+from isotherm.foundation.errors import refuse
 
 
 class StoredArray(np.lib.mixins.NDArrayOperatorsMixin):
@@ -11,12 +15,15 @@ class StoredArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     Indexing reads what it needs for integers and slices, and for one array of integers or booleans beside slices; all other
     indices, arithmetic, comparisons, NumPy's functions and the methods of NumPy's arrays read all of it, and give NumPy's arrays.
+
+    Zarr reads a chunk whose file is missing as zeros. Here it is refused: every chunk that was written has a file.
     """
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
-    def __init__(self, handle: Any):
-        self._handle = handle
+    def __init__(self, handle: Any, path: pathlib.Path):
+        self._handle, self._path = handle, path
+        self._chunk: tuple[int, ...] = tuple(handle.chunk_layout.read_chunk.shape or ())
         self.shape: tuple[int, ...] = tuple(handle.shape)
         self.dtype: np.dtype = np.dtype(handle.dtype.numpy_dtype)
         self.ndim, self.size = len(self.shape), int(np.prod(self.shape))
@@ -30,12 +37,23 @@ class StoredArray(np.lib.mixins.NDArrayOperatorsMixin):
         fixed = tuple(_within(part, size) for part, size in zip(parts, self.shape, strict=True))
         if any(isinstance(part, slice) and part.step < 0 for part in fixed):
             return np.asarray(self)[index]
+        self.check(fixed)
         return np.asarray(self._handle.oindex[fixed].read().result())[()]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
             raise ValueError("An array on disk must be copied to be read; pass copy=None.")
+        self.check((slice(None),) * self.ndim)
         return np.asarray(self._handle.read().result(), dtype)
+
+    def check(self, index: tuple[Any, ...]) -> None:
+        """Refuse an array that has lost a chunk which an index, of a part for every axis, needs."""
+        axes = [_chunks_of(*axis) for axis in zip(index, self.shape, self._chunk, strict=True)]
+        for place in itertools.product(*axes):
+            chunk = self._path / (".".join(map(str, place)) or "0")
+            if not chunk.exists():
+                remedy = "Files were removed, renamed or moved since they were written: restore them, or sample again."
+                refuse("folder", "complete", f"no {chunk}", remedy)
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
         if any(isinstance(out, StoredArray) for out in options.get("out", ())):
@@ -86,6 +104,14 @@ def _completed(index: tuple[Any, ...], shape: tuple[int, ...]) -> list[Any] | No
         return None
     full = [part for p in index for part in ([slice(None)] * missing if p is Ellipsis else [p])]
     return full + [slice(None)] * (len(shape) - len(full))
+
+
+def _chunks_of(part: Any, size: int, length: int) -> Any:
+    """The numbers of the chunks of an axis that one part of an index needs."""
+    if isinstance(part, slice):
+        span = range(size)[part]
+        return range(span[0] // length, span[-1] // length + 1) if span else ()
+    return np.unique(np.arange(size)[part] // length).tolist() if np.ndim(part) else (range(size)[part] // length,)
 
 
 def _is_integer(part: Any) -> bool:

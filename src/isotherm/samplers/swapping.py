@@ -43,15 +43,17 @@ class SwapOptions(TypedDict, total=False):
         scheme: which pairs of rungs may swap in an iteration, an object of `iso.exchange`; None tries the one pair of two rungs in
             every iteration, and even and odd pairs of more rungs in turn (`DeterministicEvenOdd(1)`).
         intensity: the probability, in (0, 1], that an iteration tries to swap at all; None always tries.
-        cooling: iterations for which a pair rests after it swapped.
+        cooling: iterations for which a pair rests after it swapped, which biases the target towards hot states; 0 is unbiased.
         gate_log_correction: c, subtracted from the log of the acceptance to make up for part of the bias of a window's gate; see
             `exchange.DeterministicEvenOdd`. No unit.
         fresh_energies: whether every pair gets energies of its own on further batches, one more forward pass for each. Needed for
             noisy energies by schemes that try pairs in turn (`Adjacent`, `AllPairs`) on three rungs or more.
+        ignores_prior: whether swaps may read the loss alone, where the potential has `coupling_includes_prior=False`. Rungs temper
+            the prior too, so that the draws then follow another distribution; the thesis' networks are sampled so.
         adaptation: `exchange.EquiAcceptance(gain, of="temperature")` moves the inner temperatures until all pairs accept
             equally often; None leaves the ladder as it is.
         ladder: "auto" has a pilot find the rungs above the first temperature, all with the first step size; an
-            `exchange.PilotLadder` sets the pilot's length; None takes the rungs as given.
+            `exchange.PilotLadder(num_steps)` sets the pilot's length; None takes the rungs as given.
         box: (low, high), numbers or arrays that broadcast against the position; moves out of it are rejected. None has no walls.
     """
 
@@ -60,6 +62,7 @@ class SwapOptions(TypedDict, total=False):
     cooling: int
     gate_log_correction: float
     fresh_energies: bool
+    ignores_prior: bool
     adaptation: EquiAcceptance | None
     ladder: str | PilotLadder | None
     box: Box
@@ -85,6 +88,7 @@ SWAP_DEFAULTS: SwapOptions = {
     "cooling": Exchange.cooling,
     "gate_log_correction": Corrected.gate_log_correction,
     "fresh_energies": Exchange.fresh_energies,
+    "ignores_prior": Exchange.ignores_prior,
     "adaptation": Exchange.adaptation,
     "ladder": None,
     "box": None,
@@ -146,6 +150,7 @@ def exchange_sampler(
         options["intensity"],
         options["cooling"],
         options["fresh_energies"],
+        options["ignores_prior"],
     )
     step_size = _scaled("step_factor", ladder.step_sizes[0], options["step_factor"])
     temperature = _scaled("temperature_factor", ladder.temperatures[0], options["temperature_factor"])
@@ -159,10 +164,12 @@ def _scaled(name: str, value: float, factor: Schedule) -> Schedule:
 
 
 def _found_or_given(asked: Any, given: Ladder) -> Ladder:
-    if asked is None or isinstance(asked, PilotLadder):
-        return given if asked is None else asked
-    check_choice("ladder", asked, ("auto",))
-    return PilotLadder(given.step_sizes[:2], given.temperatures[:2])
+    if asked is None:
+        return given
+    if not isinstance(asked, PilotLadder):
+        check_choice("ladder", asked, ("auto",))
+    open_ladder = asked if isinstance(asked, PilotLadder) else PilotLadder()
+    return open_ladder.replaced(step_sizes=given.step_sizes[:2], temperatures=given.temperatures[:2])
 
 
 def _scheme(scheme: Scheme | None, num_rungs: int | None) -> Scheme:

@@ -8,13 +8,13 @@ import numpy as np
 from jax import Array
 
 from isotherm.coupling import Observed
-from isotherm.exchange import Corrected, Exchange, expected_round_trip, optimal_window
+from isotherm.exchange import Adjacent, Corrected, Exchange, expected_round_trip, optimal_window
 from isotherm.exchange.ladder import PilotLadder
 from isotherm.exchange.rules import Pairing
 from isotherm.exchange.schemes import Scheme
 from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import check_integer, check_real, refuse, short
-from isotherm.sampling.ladder_search import FoundLadder, find_ladder
+from isotherm.sampling.ladder_search import FoundLadder, find_ladder, target_of
 from isotherm.sampling.sample import sample
 from isotherm.sampling.sampler import Sampler, as_potential, check_sampler
 from isotherm.sampling.start import choose_init, first_position
@@ -109,7 +109,7 @@ def advise(
     run = sample(potential, pilot, num_steps=num_steps, burn_in=start, seed=seed, init=init, progress=progress)
     energies = np.asarray(run.energies).T
     variances = np.asarray(run.stats["variance_of_difference"])
-    temperatures = np.asarray(ladder.temperatures)
+    temperatures = target_of(sampler)[0] * np.asarray(ladder.temperatures) / ladder.temperatures[0]
     pairs = Pairing(*(jnp.asarray(a) for a in (energies[:, :-1], energies[:, 1:], temperatures[:-1], temperatures[1:])))
     rates = np.array([_mean_acceptance(rule, pairs, variances, factor) for factor in factors], np.float64)
     number = ladder.num_rungs
@@ -122,6 +122,9 @@ def advise(
         expected_round_trip(number, rejection, window) if min(rate) > 0 else np.inf
         for rejection, rate, window in zip(rejections, rates, windows, strict=True)
     ]
+    if number == 2 and isinstance(coupling.scheme, Adjacent):
+        # The only pair is tried in every iteration: a replica waits 1 / rate for either half of its trip.
+        windows, trips = [1] * len(factors), [2.0 / max(float(rate[0]), 1e-300) for rate in rates]
     return Advice(tuple(factors), rates, variances, tuple(windows), tuple(trips), found)
 
 

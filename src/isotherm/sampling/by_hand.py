@@ -89,6 +89,8 @@ def begin(sampler: "Sampler", potential: Potential, positions: Any) -> LoopState
     parts = sampler.parts(packing.around(potential), "vmap", number_dtype(positions))
     packed = packing.pack(positions)
     is_traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((parts, packed)))
+    if not is_traced:
+        programs.look_again(parts)
     chains = _first_state(parts, packed) if is_traced else programs.call(_first_state, parts, packed)
     return LoopState(chains, jnp.zeros((), jnp.int32), potential, energy_dtype(potential, one), packing)
 

@@ -3,13 +3,29 @@
 import logging
 import math
 import pathlib
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from isotherm.foundation.errors import refuse
+
+
+class Checkpoint(NamedTuple):
+    """How far a run had come.
+
+    Attributes:
+        iteration: which comes next.
+        carry: before it.
+        num_records: how many there were.
+        energies: by which its potential is recognized; NaN where they were not taken.
+    """
+
+    iteration: int
+    carry: Any
+    num_records: int
+    energies: np.ndarray
 
 
 class Checkpoints:
@@ -24,19 +40,20 @@ class Checkpoints:
         self._manager = ocp.CheckpointManager(folder.resolve() / "checkpoints", options=options)
         self._standard = ocp.args.StandardSave, ocp.args.StandardRestore
 
-    def save(self, iteration: int, carry: Any, num_records: int) -> None:
-        """Write a checkpoint of the state before `iteration`."""
+    def save(self, iteration: int, carry: Any, num_records: int, energies: np.ndarray) -> None:
+        """Write a checkpoint of the state before `iteration`, with energies by which its potential is recognized."""
         # Orbax refuses arrays without elements, of which only the shape matters.
         leaves = [leaf for leaf in jax.tree.leaves(_on_host(carry)) if leaf.size]
-        tree = {"carry": leaves, "num_records": np.asarray(num_records)}
+        tree = {"carry": leaves, "num_records": np.asarray(num_records), "energies": energies}
         self._manager.save(iteration, args=self._standard[0](tree))
 
-    def restore(self, carry_like: Any) -> tuple[int, Any, int] | None:
-        """Iteration, carry and number of records of the newest checkpoint that can be read; None if there never was one."""
+    def restore(self, carry_like: Any) -> "Checkpoint | None":
+        """The newest checkpoint that can be read; None if there never was one."""
         steps = sorted(self._manager.all_steps(), reverse=True)
         leaves, structure = jax.tree.flatten(carry_like)
         kept = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in leaves if math.prod(x.shape)]
-        like = {"carry": kept, "num_records": np.asarray(0)}
+        energies = carry_like.milestones.best_energy
+        like = {"carry": kept, "num_records": np.asarray(0), "energies": np.zeros(energies.shape, energies.dtype)}
         reasons = []
         for step in steps:
             try:
@@ -46,7 +63,8 @@ class Checkpoints:
                 continue
             read = iter(found["carry"])
             whole = [jnp.array(next(read)) if math.prod(x.shape) else jnp.zeros(x.shape, x.dtype) for x in leaves]
-            return step, jax.tree.unflatten(structure, whole), int(found["num_records"])
+            carry = jax.tree.unflatten(structure, whole)
+            return Checkpoint(step, carry, int(found["num_records"]), np.asarray(found["energies"]))
         if reasons:
             refuse("folder", "a run with a readable checkpoint", "; ".join(reasons), "Start the run again elsewhere.")
         return None

@@ -44,6 +44,7 @@ class Checkup:
         coupling: the state of the coupling at the end, where it multiplies gradients; else nothing.
         preconditioner: of the kernel at the end, like positions; None where there is none.
         position: a position of the user's, whose structure a folder may not keep.
+        read: what the potential's functions read while the run was made.
     """
 
     potential: Potential
@@ -52,6 +53,7 @@ class Checkup:
     coupling: Any
     preconditioner: Any
     position: Any
+    read: Any
 
     def at(self, number: int) -> "Checkup":
         """That of one run out of several."""
@@ -63,6 +65,9 @@ class Checkup:
         size = sum(leaf.size for leaf in jax.tree.leaves(self.position))
         temperature = run.config.get("temperature")
         if not temperature or not run.claims_distribution or self.potential.is_streamed or size == 0:
+            return None
+        if programs.read_by(self.potential) != self.read:
+            # It is another energy by now.
             return None
         chosen = self._spread_over(run, size)
         both = (_structured(run.draws, self.position), _structured(run.model_state, self.potential.init_model_state()))
@@ -193,7 +198,7 @@ def checkups_of(prepared: PreparedRun, carry: Carry) -> list[Checkup | None]:
         # The replicas take turns on the rung whose draws are kept.
         preconditioner = jax.tree.map(lambda leaf: np.mean(leaf, axis=len(layout.axes)), preconditioner)
     one = jax.tree.map(lambda leaf: np.zeros(leaf.shape[len(program.lanes) :], leaf.dtype), prepared.position)
-    given = (words, coupling, preconditioner, one)
+    given = (words, coupling, preconditioner, one, programs.read_by(prepared.potential))
     made = [Checkup(prepared.potential, sampler, *given) for sampler in prepared.samplers]
     return [each if layout.num_samplers is None else each.at(number) for number, each in enumerate(made)]
 

@@ -58,7 +58,9 @@ def drive(prepared: PreparedRun, host: Host, reached: Reached, since: float) -> 
     """
     program, settings, times = prepared.program, prepared.settings, prepared.times
     axis = prepared.layout.draw_axis
-    sink = MemorySink(len(times), axis) if host.folder is None else StoreSink(host.folder / "records", len(times), axis)
+    sink: MemorySink | StoreSink = MemorySink(len(times), axis)
+    if host.folder is not None:
+        sink = StoreSink(host.folder / "records", len(times), axis, reached.num_records)
     checkpoints = None if host.folder is None else Checkpoints(host.folder)
     carry, records = prepared.init()
     carry, iteration, num_done = reached.carry or carry, reached.iteration, reached.num_records
@@ -92,7 +94,7 @@ def drive(prepared: PreparedRun, host: Host, reached: Reached, since: float) -> 
                 pace = int(np.clip(wanted, 1, min(_GROWTH_PER_BLOCK * pace, settings.num_steps)))
             if checkpoints is not None and time.perf_counter() - saved > host.checkpoint_every:
                 sink.flush()
-                checkpoints.save(iteration, carry, num_done)
+                checkpoints.save(iteration, carry, num_done, prepared.recognized_by(carry))
                 saved = time.perf_counter()
                 write_progress(checkpoints.folder, iteration, times, spent | {"seconds": saved - began})
             if interrupts.received is not None:
@@ -108,7 +110,7 @@ def drive(prepared: PreparedRun, host: Host, reached: Reached, since: float) -> 
     if checkpoints is not None:
         # A run that was stopped ahead of its first draw can go on; one that diverged there cannot.
         if not (is_without_draws and np.all(diverged_at >= 0)):
-            checkpoints.save(iteration, carry, num_done)
+            checkpoints.save(iteration, carry, num_done, prepared.recognized_by(carry))
             write_progress(checkpoints.folder, iteration, times, spent)
         checkpoints.close()
     if interrupts.received is not None:

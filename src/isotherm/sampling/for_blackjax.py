@@ -9,7 +9,7 @@ from jax.core import Tracer
 from isotherm.foundation.errors import refuse
 from isotherm.foundation.optional import require
 from isotherm.sampling.by_hand import Info, LoopState, begin, start
-from isotherm.sampling.sampler import Sampler, as_potential
+from isotherm.sampling.sampler import Sampler, as_potential, check_sampler
 
 
 class AlgorithmState(NamedTuple):
@@ -45,6 +45,7 @@ def to_blackjax(sampler: Sampler, potential: Any, num_chains: int | None = None)
     """
     base = require("blackjax.base", None)
     potential = as_potential(potential)
+    check_sampler(sampler).refuse_open_ladder()
     if potential.is_streamed:
         refuse(
             "potential", "one whose data do not stream", "a stream", "Give the data on the device, or use `iso.sample`."

@@ -104,7 +104,7 @@ def find_ladder(
     assert isinstance(coupling, Exchange)
     if potential.space is not None:
         potential = _AsMoved(potential)
-    target, step_size = coupling.ladder.temperatures[0], coupling.ladder.step_sizes[0]
+    target, step_size = target_of(sampler)
     plain = dataclasses.replace(sampler, coupling=Watching(), window=None, step_size=step_size)
     samplers = {float(f * target): dataclasses.replace(plain, temperature=float(f * target)) for f in _FACTORS}
     settings = (num_steps, seed, progress)
@@ -128,6 +128,15 @@ def find_ladder(
     return FoundLadder(ladder, barrier, r_hats, is_mixing, advised_step(runs[kept[0]].bias), plain_name)
 
 
+def target_of(sampler: Sampler) -> tuple[float, float]:
+    """The temperature and the step size of the target rung, with the factors on the whole ladder."""
+    for name, value in (("temperature_factor", sampler.temperature), ("step_factor", sampler.step_size)):
+        if callable(value):
+            remedy = "A pilot runs at one temperature and one step size: give numbers, or a ladder of your own."
+            refuse(name, "a number where a pilot looks at the ladder", "a schedule", remedy)
+    return float(sampler.temperature), float(sampler.step_size)  # pyright: ignore[reportArgumentType]
+
+
 def with_ladder(
     potential: Potential, sampler: Sampler, position: Callable[[], Any], seed: Any, progress: bool | None
 ) -> Sampler:
@@ -138,7 +147,7 @@ def with_ladder(
     num_steps = coupling.ladder.num_steps
     say(
         f"Looking for a ladder: {_NUM_CHAINS} chains at each of {len(_FACTORS)} temperatures, {num_steps:,} iterations, twice. "
-        "`ladder=iso.exchange.PilotLadder(step_sizes, temperatures, num_steps)` changes how many.",
+        "`ladder=iso.exchange.PilotLadder(num_steps)` changes how many.",
         progress,
     )
     found = find_ladder(potential, sampler, position(), num_steps, seed, progress)

@@ -8,17 +8,17 @@ from typing import Any
 
 from isotherm.foundation.errors import refuse
 
-_NAME = "lock"
+LOCK = "lock"
 
 
 @contextlib.contextmanager
 def locked(folder: pathlib.Path, name: str) -> Iterator[pathlib.Path]:
-    """`folder`, made if need be, while nobody else writes a run to it; `name` is the argument that a refusal speaks of."""
+    """The lock of `folder`, made if need be, while nobody else writes a run to it; `name` is the argument that a refusal names."""
     if folder.exists() and not folder.is_dir():
         refuse(name, "a folder", f"the file {folder}", "Choose another name.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handle = (folder / _NAME).open("a+")
+        handle = (folder / LOCK).open("a+")
     except OSError as error:
         got = f"{folder}, where that failed ({error.strerror})"
         refuse(name, "a folder that can be written to", got, "Choose another folder, or mend its permissions.")
@@ -26,7 +26,7 @@ def locked(folder: pathlib.Path, name: str) -> Iterator[pathlib.Path]:
         if not _try_lock(handle):
             remedy = "Wait for it to end, or choose another folder."
             refuse(name, "a folder that no other run is writing to", f"{folder}, which is in use", remedy)
-        yield folder
+        yield folder / LOCK
 
 
 def _try_lock(handle: Any) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from isotherm.engine import programs
 from isotherm.engine.blocks import Carry, Times
 from isotherm.engine.chain_mode import choose_mode
 from isotherm.engine.iteration import Parts
@@ -29,6 +30,8 @@ from isotherm.sampling.settings import Settings, thread_pool_size
 
 # Draws at which a scheduled temperature is looked at.
 _MOST_LOOKS = 100_000
+# Numbers of all positions that are copied to tell one potential from another.
+_MAX_COPIED = 1_000_000
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -65,6 +68,26 @@ class PreparedRun:
         """The carry before the first iteration, and empty buffers."""
         return self.program.init(self.position)
 
+    def energies_at(self, position: Any) -> np.ndarray:
+        """Energies of chains at a position, leaves (*lanes, ...), as the first iteration sees them; infinite where they are not."""
+        program, (carry, records) = self.program, self.program.init(position)
+        nothing = Times(*self.times.rule, 0, 0)
+        carry = self.source.work(program, self.keys, carry, 0)
+        block = program.block(nothing, self.settings.target_energy, 0, 1)
+        carry, _, _ = program.advance(self.keys, self.source.block(0, 1), carry, records, block)
+        return np.asarray(program.statistics(carry)["best_energy"])
+
+    def recognized_by(self, carry: Carry) -> np.ndarray:
+        """Energies at the positions of a carry, by which the potential is recognized when a run goes on.
+
+        NaN for large positions, which memory may not hold twice, and for data that stream.
+        """
+        packed = carry.state.position
+        size = sum(leaf.size for leaf in jax.tree.leaves(packed))
+        if size > _MAX_COPIED or self.potential.is_streamed:
+            return np.full_like(carry.milestones.best_energy, np.nan)
+        return self.energies_at(jax.tree.map(np.asarray, self.program.packing.unpack(packed)))
+
 
 def prepare(
     potential: Potential,
@@ -94,6 +117,7 @@ def prepare(
     swept = layout.num_samplers is not None and layout.total is not None
     parts = _stacked(bound, (layout.total or 1) // len(samplers)) if swept else bound[0]
     program = Program(parts, layout.total, settings.num_chains, swept, *sizes, tracks_best, dtype, packing, collect)
+    programs.look_again(program)
     words, runs = settings.seed_words(), np.asarray(layout.run_numbers)
     keys = open_streams(words, runs if layout.total is not None else runs[0], settings.num_chains)
     data = source_of(potential, bound[0], keys, settings.num_chains)
@@ -113,20 +137,14 @@ def _stacked(bound: list[Parts], repeats: int) -> Parts:
 
 
 def _first_energy(prepared: PreparedRun) -> float:
-    """The energy of the first chain where it starts, from one iteration whose end is thrown away."""
-    program, (carry, records) = prepared.program, prepared.init()
-    nothing = Times(*prepared.times.rule, 0, 0)
-    carry = prepared.source.work(program, prepared.keys, carry, 0)
-    block = program.block(nothing, prepared.settings.target_energy, 0, 1)
-    carry, _, _ = program.advance(prepared.keys, prepared.source.block(0, 1), carry, records, block)
-    # All that a run needs is compiled by now.
-    told = program.statistics(carry)
-    is_lost = np.asarray(told["diverged_at"]) >= 0
+    """The energy of the first chain where it starts. All that a run needs is compiled by then."""
+    energies = prepared.energies_at(prepared.position)
+    is_lost = ~np.isfinite(energies)
     if np.any(is_lost):
         *run, chain = np.argwhere(is_lost)[0]
         got = f"an energy that is not, in chain {chain}" + (f" of run {run[0]}" if run else "")
         refuse("init", "where the energy is finite", got, "Start elsewhere, or mend the energy there.")
-    return float(np.asarray(told["best_energy"]).reshape(-1)[0])
+    return float(energies.reshape(-1)[0])
 
 
 def _configuration(

@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from isotherm.engine.program import identity
+from isotherm.exchange import Exchange, Ladder, PilotLadder
 from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import check_folder, refuse
 from isotherm.potentials.potential import Potential
@@ -21,7 +22,6 @@ from isotherm.runs.store import check_format, read_json, read_records, write_jso
 from isotherm.sampling.checkpoints import Checkpoints
 from isotherm.sampling.describe import differences
 from isotherm.sampling.drive import Host, Reached, drive
-from isotherm.sampling.ladder_search import with_ladder
 from isotherm.sampling.layout import Layout
 from isotherm.sampling.lock import locked
 from isotherm.sampling.progress import Status
@@ -86,16 +86,16 @@ def go_on_with(
     init: Any,
     collect: Callable[[Any], Any],
     host: Host,
-    pilot_seconds: float,
 ) -> Run:
     """For `sample(resume=True)`: go on with the run in the host's folder, whose settings must be those that are asked for."""
     assert host.folder is not None
     stored, asked = read_configuration(host.folder)[0]["settings"], settings.as_json()
-    for name in ("num_chains", "num_runs", "num_ladders", "seed", "thinning", "burn_in"):
+    # The number of chains of a ladder that a pilot found is compared with the ladder.
+    for name in ("num_runs", "num_ladders", "seed", "thinning", "burn_in"):
         if stored[name] != asked[name]:
             refuse(name, f"{stored[name]}, as in the run in {host.folder}", asked[name], "Start another run elsewhere.")
     with locked(host.folder, "out"):
-        return _go_on(potential, sampler, settings.num_steps, init, collect, host, pilot_seconds)
+        return _go_on(potential, sampler, settings.num_steps, init, collect, host)
 
 
 def _go_on(
@@ -105,9 +105,8 @@ def _go_on(
     init: Any,
     collect: Callable[[Any], Any],
     host: Host,
-    pilot_seconds: float = 0.0,
 ) -> Run:
-    began, folder = time.perf_counter() - pilot_seconds, host.folder
+    began, folder = time.perf_counter(), host.folder
     assert folder is not None
     config, stored = read_configuration(folder)
     settings = Settings(**{**config["settings"], "num_steps": num_steps or config["settings"]["num_steps"]})
@@ -117,20 +116,19 @@ def _go_on(
     position = _read_start(folder, init)
     if Layout(None, settings.num_runs, settings.num_ladders).total is None:
         position = jax.tree.map(lambda leaf: leaf[None], position)
-    first = jax.tree.map(lambda leaf: leaf[0, 0], position)
-    tick, chosen = time.perf_counter(), sampler
-    sampler = with_ladder(potential, sampler, lambda: first, settings.seed, host.progress)
-    pilot_seconds += 0.0 if sampler is chosen else time.perf_counter() - tick
-    prepared = ready(potential, sampler, settings, position, collect, config["source"], pilot_seconds)
+    prepared = ready(potential, _with_stored_ladder(sampler, config), settings, position, collect, config["source"])
     asked = prepared.configs[0]
     _compare(config, asked)
-    complete = _complete_run(folder, settings.num_steps, host.measure_bias)
-    if complete is not None:
-        return complete
     checkpoints = Checkpoints(folder)
     found = checkpoints.restore(jax.eval_shape(lambda: prepared.program._init(prepared.position))[0])
     checkpoints.close()
-    reached = Reached() if found is None else Reached(found[1], found[0], found[2], seconds_until(folder))
+    reached = Reached()
+    if found is not None:
+        _compare_energies(found.energies, prepared.recognized_by(found.carry))
+        reached = Reached(found.carry, found.iteration, found.num_records, seconds_until(folder))
+    complete = _complete_run(folder, settings.num_steps, host.measure_bias)
+    if complete is not None:
+        return complete
     if settings.num_steps != config["settings"]["num_steps"]:
         (folder / "finished.json").unlink(missing_ok=True)
         config["settings"]["num_steps"] = settings.num_steps
@@ -138,6 +136,15 @@ def _go_on(
         write_json(folder / "run.json", {**stored, "config": config})
     prepared = dataclasses.replace(prepared, configs=(config,))
     return drive(prepared, host, reached, began)[0]
+
+
+def _with_stored_ladder(sampler: Sampler, config: dict[str, Any]) -> Sampler:
+    """A sampler whose ladder a pilot was to find, with the one that was found when the run was started."""
+    coupling, stored = sampler.coupling, config["sampler"].get("coupling", {}).get("ladder")
+    if not isinstance(coupling, Exchange) or not isinstance(coupling.ladder, PilotLadder) or stored is None:
+        return sampler
+    ladder = Ladder(tuple(stored["step_sizes"]), tuple(stored["temperatures"]))
+    return dataclasses.replace(sampler, coupling=dataclasses.replace(coupling, ladder=ladder))
 
 
 def _complete_run(folder: pathlib.Path, num_steps: int, wants_bias: bool) -> Run | None:
@@ -185,6 +192,13 @@ def _compare(stored: dict[str, Any], asked: dict[str, Any]) -> None:
             if name != "settings.num_steps":
                 remedy = "This folder belongs to another configuration: pass the old one, or start a new run elsewhere."
                 refuse(name, f"{old}, as when the run was started", new, remedy)
-    old, new = stored["start_energy"], asked["start_energy"]
-    if not np.isclose(old, new, rtol=1e-4, atol=1e-6):
-        refuse("potential", f"one of energy {old:.6g} at the start", f"{new:.6g}", "It is not the one of this run.")
+    _compare_energies(np.asarray(stored["start_energy"]), np.asarray(asked["start_energy"]))
+
+
+def _compare_energies(old: np.ndarray, new: np.ndarray) -> None:
+    """Refuse a potential that is another one at positions of the run, beyond the rounding of another device."""
+    is_off = ~np.isnan(old) & ~np.isclose(old, new, rtol=1e-4, atol=1e-6)
+    if np.any(is_off):
+        place = np.unravel_index(np.argmax(is_off), old.shape)
+        rule = f"the one of this run, whose energy is {old[place]:.6g} at a position that was stored"
+        refuse("potential", rule, f"{new[place]:.6g}", "Pass the same energy, or start a new run elsewhere.")

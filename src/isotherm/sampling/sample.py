@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import pathlib
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -22,7 +21,7 @@ from isotherm.sampling.describe import environment
 from isotherm.sampling.drive import Host, Reached, drive
 from isotherm.sampling.ladder_search import with_ladder
 from isotherm.sampling.layout import Layout
-from isotherm.sampling.lock import locked
+from isotherm.sampling.lock import LOCK, locked
 from isotherm.sampling.pilot import with_pilot
 from isotherm.sampling.prepare import PreparedRun, prepare, temperature_of_draws
 from isotherm.sampling.progress import Status
@@ -110,41 +109,56 @@ def sample(
         check_function("callback", callback, "lambda status: status.iteration > 1000", num_arguments=1)
     folder = None if out is None else check_folder("out", out, 'Write `out="my-run"`, say.')
     init = choose_init(init, potential)
-    tick, chosen = time.perf_counter(), sampler
-    sampler = with_ladder(potential, sampler, lambda: first_position(init, seed), seed, progress)
-    ladder_seconds = 0.0 if sampler is chosen else time.perf_counter() - tick
-    settings = settings_of(
-        sampler,
-        init,
-        num_steps=num_steps,
-        num_chains=num_chains,
-        num_runs=num_runs,
-        num_ladders=num_ladders,
-        seed=seed,
-        thinning=thinning,
-        burn_in=burn_in,
-        target_energy=target_energy,
-        track_best=track_best,
-        chain_mode=chain_mode,
-        block_length=block_length,
-    )
     check_real("checkpoint_every", checkpoint_every, "Give seconds.", minimum=0.0)
-    if resume and out is None:
+    if resume and folder is None:
         refuse("resume", "given with `out`", "no folder", "Pass out=..., the folder of the run to go on with.")
-    if resume and out is not None and (pathlib.Path(out) / "run.json").exists():
+    given: dict[str, Any] = {
+        "num_steps": num_steps,
+        "num_chains": num_chains,
+        "num_runs": num_runs,
+        "num_ladders": num_ladders,
+        "seed": seed,
+        "thinning": thinning,
+        "burn_in": burn_in,
+        "target_energy": target_energy,
+        "track_best": track_best,
+        "chain_mode": chain_mode,
+        "block_length": block_length,
+    }
+    # All that can be refused is refused before a pilot runs, which may decide on the number of chains.
+    settings = settings_of(sampler, init, **given)
+    check_run(potential, sampler, settings, _starts(init, settings), collect)
+    host = Host(folder, checkpoint_every, progress, throw, callback, measure_bias)
+    if resume and folder is not None and (folder / "run.json").exists():
         from isotherm.sampling.resume import go_on_with
 
-        host = Host(pathlib.Path(out), checkpoint_every, progress, throw, callback, measure_bias)
-        return go_on_with(potential, sampler, settings, first_position(init, seed), collect, host, ladder_seconds)
+        return go_on_with(potential, sampler, settings, first_position(init, seed), collect, host)
     with contextlib.ExitStack() as stack:
-        folder = None if folder is None else stack.enter_context(_claimed(folder))
-        layout = Layout(None, settings.num_runs, settings.num_ladders)
-        position = start_positions(init, settings.seed_words(), layout.run_numbers, settings.num_chains)
+        if folder is not None:
+            stack.enter_context(_claimed(folder))
+        tick, chosen = time.perf_counter(), sampler
+        sampler = with_ladder(potential, sampler, lambda: first_position(init, seed), seed, progress)
+        ladder_seconds = 0.0 if sampler is chosen else time.perf_counter() - tick
+        settings = settings_of(sampler, init, **given)
+        position = _starts(init, settings)
         prepared = ready(potential, sampler, settings, position, collect, source, ladder_seconds)
         if folder is not None:
             _write_start(prepared, folder)
-        host = Host(folder, checkpoint_every, progress, throw, callback, measure_bias)
         return drive(prepared, host, Reached(), began)[0]
+
+
+def _starts(init: Any, settings: Settings) -> Any:
+    layout = Layout(None, settings.num_runs, settings.num_ladders)
+    return start_positions(init, settings.seed_words(), layout.run_numbers, settings.num_chains)
+
+
+def check_run(
+    potential: Potential, sampler: Sampler, settings: Settings, position: Any, collect: Callable[[Any], Any]
+) -> None:
+    """Refuse, before any work, what cannot be run."""
+    sampler.check(potential, position)
+    check_collect(collect, potential, position)
+    potential.check_temperature(temperature_of_draws(sampler, settings.record_times(sampler.window)))
 
 
 def ready(
@@ -157,9 +171,7 @@ def ready(
     pilot_seconds: float = 0.0,
 ) -> PreparedRun:
     """A run of one sampler, once all that can be refused was. `pilot_seconds` were spent on pilots before."""
-    sampler.check(potential, position)
-    check_collect(collect, potential, position)
-    potential.check_temperature(temperature_of_draws(sampler, settings.record_times(sampler.window)))
+    check_run(potential, sampler, settings, position, collect)
     layout = Layout(None, settings.num_runs, settings.num_ladders)
     tick, chosen = time.perf_counter(), sampler
     sampler = with_pilot(potential, sampler, settings, position)
@@ -177,11 +189,28 @@ def _write_start(prepared: PreparedRun, folder: pathlib.Path) -> None:
 
 @contextlib.contextmanager
 def _claimed(folder: pathlib.Path) -> Iterator[pathlib.Path]:
-    """A folder that holds no run, while it is locked. What a start that was cut short left there is cleared."""
-    with locked(folder, "out"):
-        if (folder / "run.json").exists():
-            remedy = "Pass resume=True to go on with it (`isotherm resume` in a shell), or choose another folder."
-            refuse("out", "a folder without a run", f"{folder}, which holds one", remedy)
-        for name in ("start", "checkpoints", "records"):
-            shutil.rmtree(folder / name, ignore_errors=True)
-        yield folder
+    """A folder for a new run, while it is locked. Nothing that lies there is removed, and a run that is refused leaves no trace."""
+    is_new = not folder.exists()
+    if not is_new and folder.is_dir():
+        _refuse_contents(folder)
+    with locked(folder, "out") as lock:
+        _refuse_contents(folder)
+        try:
+            yield folder
+        finally:
+            if list(folder.iterdir()) == [lock]:
+                lock.unlink()
+                if is_new:
+                    folder.rmdir()
+
+
+def _refuse_contents(folder: pathlib.Path) -> None:
+    """Refuse a folder that holds a run, or anything else but what a start that was cut short left there."""
+    names = {path.name for path in folder.iterdir()}
+    if "run.json" in names:
+        remedy = "Pass resume=True to go on with it (`isotherm resume` in a shell), or choose another folder."
+        refuse("out", "a folder without a run", f"{folder}, which holds one", remedy)
+    ours = {LOCK, *(["start"] if (folder / "start" / "structure.json").exists() and LOCK in names else [])}
+    if names - ours:
+        got = f"{folder}, which holds {', '.join(sorted(names - ours)[:3])}" + ", ..." * (len(names - ours) > 3)
+        refuse("out", "a new or empty folder", got, "Choose another name: runs do not share a folder with other files.")

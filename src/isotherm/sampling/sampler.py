@@ -12,7 +12,8 @@ from isotherm.foundation.errors import check_integer, refuse, short
 from isotherm.foundation.parts import Part, Static, as_arguments
 from isotherm.foundation.schedules import CollectionWindow, Schedule, check_schedule
 from isotherm.foundation.short_text import short_text
-from isotherm.kernels.kernel import Kernel
+from isotherm.kernels.kernel import Kernel, WrappedKernel
+from isotherm.kernels.within import Within
 from isotherm.potentials.energy import EnergyPotential
 from isotherm.potentials.potential import Potential
 from isotherm.sampling.by_hand import Info, LoopState, start, step
@@ -73,9 +74,15 @@ class Sampler(Part):
         self.coupling.check(potential)
         self.estimator.check(potential)
         self.kernel.check(position)
+        if potential.space is not None and self._has_box:
+            remedy = "The box would hold the unconstrained numbers: use `transforms.interval(low, high)` for the parameter instead."
+            refuse("box", "left out for constrained parameters", "a box", remedy)
 
     def choose_num_chains(self, asked: int | None) -> int:
         """The number of chains in a run: what was asked for, unless the coupling needs another."""
+        if asked is not None and self.has_open_ladder:
+            remedy = "A pilot finds the number of rungs, each of which has one replica. Independent ladders are `num_ladders`."
+            refuse("num_chains", "left out where a pilot finds the ladder", asked, remedy)
         needed = self.coupling.needs.num_chains
         if asked is not None and needed is not None and asked != needed:
             remedy = "Every rung needs one replica; leave it out. Independent ladders are `num_ladders`."
@@ -84,14 +91,32 @@ class Sampler(Part):
             "num_chains", (needed or 1) if asked is None else asked, 1, "Give the number of chains in a run."
         )
 
+    @property
+    def _has_box(self) -> bool:
+        kernel = self.kernel
+        while isinstance(kernel, WrappedKernel) and not isinstance(kernel, Within):
+            kernel = kernel.inner
+        return isinstance(kernel, Within)
+
+    @property
+    def has_open_ladder(self) -> bool:
+        """Whether a pilot has to find the rungs first."""
+        return isinstance(getattr(self.coupling, "ladder", None), PilotLadder)
+
+    def refuse_open_ladder(self) -> None:
+        """Refuse a ladder that a pilot has to find, where none is run."""
+        if self.has_open_ladder:
+            remedy = (
+                "`iso.sample` runs a pilot; `iso.advise(...).found.ladder` gives its temperatures, to be passed here."
+            )
+            refuse("ladder", "known", "one that a pilot has to find", remedy)
+
     def init(self, potential: Any, position: Any, num_chains: int | None = None) -> LoopState:
         """The state of a loop written by hand: `num_chains` chains that start at `position`, or at `iso.per_chain(positions)`.
 
         `iso.sample` adds records, checkpoints and pilots. Use the pair `init` and `step` where the loop must be your own.
         """
-        ladder = getattr(self.coupling, "ladder", None)
-        if isinstance(ladder, PilotLadder):
-            refuse("ladder", "found by a pilot", repr(ladder), "Use `iso.sample`, which runs one, or `iso.advise`.")
+        self.refuse_open_ladder()
         return start(self, as_potential(potential), position, num_chains)
 
     def step(self, key: Any, state: LoopState, data: Any = None) -> tuple[LoopState, Info]:

@@ -83,7 +83,7 @@ def sweep(
         refuse("samplers", "a dict or a list of samplers", "none", "Give {0.01: iso.sgld(0.01), ...}.")
     check_function("collect", collect, "lambda x: x")
     for sampler in named.values():
-        check_sampler(sampler)
+        check_sampler(sampler).refuse_open_ladder()
     init = choose_init(init, potential)
     given = {"num_steps": num_steps, "num_runs": num_runs, "num_ladders": num_ladders, "seed": seed}
     given |= {"thinning": thinning, "burn_in": burn_in, "track_best": track_best, "chain_mode": chain_mode}

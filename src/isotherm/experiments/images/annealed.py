@@ -76,6 +76,7 @@ def resghmc(
         smoothing=0.3,
         jump=jump,
         cooling=rest_epochs * frame.steps_per_epoch,
+        ignores_prior=True,
         step_factor=_falling(clock, decay, decay_from),
         temperature_factor=factor,
     )
@@ -116,6 +117,7 @@ def vr_resghmc(
         num_measured=num_measured,
         smoothing=0.3,
         cooling=rest_epochs * frame.steps_per_epoch,
+        ignores_prior=True,
         step_factor=_falling(clock, decay, decay_from),
         temperature_factor=factor,
     )

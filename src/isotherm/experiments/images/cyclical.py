@@ -58,6 +58,7 @@ def cvr_resghmc(
         correction_factor=correction_factor,
         smoothing=0.3,
         cooling=rest_epochs * frame.steps_per_epoch,
+        ignores_prior=True,
     )
     return Plan(sampler, clock, None, 0, frame.steps_per_epoch, starts_apart=False, records_all=True)
 
