@@ -1,9 +1,16 @@
 """The ledger of claims: what decides a verdict, and that every check can be decided once its experiment has run."""
 
+import json
+import types
+
 import pytest
 
 from docs.claims import CONFIRMED, NOT_RUN, PARTLY, REFUTED, UNDECIDED, check, judge, load_claims, tally
 from docs.tables import ROOT, records
+from isotherm.experiments import reproduce as reproducing
+from isotherm.experiments.images.setting import Setting
+from isotherm.experiments.reproduce import Outcome, reproduce
+from isotherm.experiments.result import Row
 
 # Records of image experiments that are still to be made.
 PLANNED = {
@@ -106,3 +113,26 @@ def test_every_check_names_a_row_or_an_experiment_that_is_still_to_run():
             if given["experiment"] not in found:
                 assert given["experiment"] in PLANNED
                 assert finding.verdict == NOT_RUN
+
+
+def test_records_say_how_long_their_runs_are():
+    for name, found in records().items():
+        fraction = found["config"].get("scale", 1.0)
+        assert found["scale"] == ("full" if fraction == 1 else f"{fraction:g} of the thesis' epochs"), name
+
+
+@pytest.mark.parametrize(
+    ("scale", "is_quick", "word"),
+    [(1.0, False, "full"), (0.05, False, "0.05 of the thesis' epochs"), (0.05, True, "quick")],
+)
+def test_a_record_is_full_at_full_length_alone(scale, is_quick, word, tmp_path, monkeypatch):
+    stub = types.SimpleNamespace(
+        FULL=Setting(methods=("A",)),
+        QUICK=Setting(methods=("A",)),
+        TITLE="stub",
+        ARMS={"A": None},
+        run=lambda *_: Outcome([Row("A", "error", 1.0, 1.0, None, 1)], {}),
+    )
+    monkeypatch.setattr(reproducing.importlib, "import_module", lambda _: stub)
+    reproduce("cifar-resghmc", tmp_path, is_quick=is_quick, scale=scale)
+    assert json.loads((tmp_path / "result.json").read_text())["scale"] == word
