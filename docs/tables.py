@@ -10,7 +10,7 @@ import tomllib
 from fnmatch import fnmatchcase
 from typing import Any
 
-from docs.claims import claims_page, load_claims, tally_table
+from docs.claims import claims_page, load_claims, notable_findings, tally_table
 from docs.minimize_tables import MINIMIZE
 from docs.remarks import REMARKS
 from docs.study_tables import STUDIES
@@ -189,6 +189,7 @@ def _short(number: float) -> str:
 
 TABLES = {
     "claims": lambda: tally_table(load_claims(ROOT), records()),
+    "findings": lambda: notable_findings(load_claims(ROOT), records()),
     "demo": demo_table,
     "digits": digits_table,
     "mushroom": mushroom_table,
