@@ -6,6 +6,7 @@ import types
 
 import pytest
 
+from docs import tables
 from docs.claims import (
     CONFIRMED,
     NOT_RUN,
@@ -21,7 +22,7 @@ from docs.claims import (
     notable_findings,
     tally,
 )
-from docs.tables import ROOT, records
+from docs.tables import ROOT, distance, experiments_table, lengths_table, records
 from isotherm.experiments import reproduce as reproducing
 from isotherm.experiments.images.setting import Setting
 from isotherm.experiments.reproduce import Outcome, reproduce
@@ -313,3 +314,36 @@ def test_a_record_is_full_at_full_length_alone(scale, is_quick, word, tmp_path, 
     monkeypatch.setattr(reproducing.importlib, "import_module", lambda _: stub)
     reproduce("cifar-resghmc", tmp_path, is_quick=is_quick, scale=scale)
     assert json.loads((tmp_path / "result.json").read_text())["scale"] == word
+
+
+def thesis_rows(*rows):
+    """Rows (method, thesis, ours)."""
+    return [
+        {"method": m, "metric": "best accuracy, logits", "thesis": t, "ours": v, "std_error": None, "runs": 2}
+        for m, t, v in rows
+    ]
+
+
+def test_the_readme_shows_the_row_that_is_farthest_from_the_thesis(monkeypatch):
+    rows = thesis_rows(("near", 2.0, 2.1), ("half", 2.0, 1.0), ("more", 2.0, 3.5), ("ours alone", None, 9.0))
+    found = {"e": {"rows": rows, "scale": "full", "seconds": 90.0, "environment": {"device": "cpu"}}}
+    found["own"] = found["e"] | {"rows": rows[-1:]}
+    monkeypatch.setattr(tables, "records", lambda: found)
+    lines = experiments_table().splitlines()[2:]
+    assert lines == ["| `e` | full | 1.5 min, cpu | 3 | 1 | half: best accuracy, logits | 2 | 1 | 2 |"]
+    assert distance({"ours": 1.0, "thesis": 2.0}) == pytest.approx(distance({"ours": 4.0, "thesis": 2.0}))
+    assert distance({"ours": 1.0, "thesis": 0.0}) == distance({"ours": -1.0, "thesis": 1.0}) == float("inf")
+
+
+def test_the_readme_counts_what_was_run_of_the_image_tables(monkeypatch):
+    def made(scale, *rows):
+        config = {"data_set": "cifar100", "network": "resnet20", "scale": scale}
+        word = "full" if scale == 1 else "0.2 of the thesis' epochs"
+        return {"experiment": "cifar-icsghmc", "scale": word, "config": config, "rows": thesis_rows(*rows)}
+
+    full = made(1.0, ("M-SGD x P4", 75.89, 76.0), ("M-SGD x P4, from 0.8", None, 76.0))
+    part = made(0.2, ("M-SGD x P4", 75.89, 72.0), ("ICSGHMC x P4", 76.39, 72.0))
+    monkeypatch.setattr(tables, "records", lambda: {"full": full, "part": part})
+    lines = lengths_table().splitlines()
+    assert lines[-2] == "| 6, L2243: ICSGHMC | 60 | 1 (2 seeds) | 1 (0.2, 2 seeds) | 58 |"
+    assert lines[-1] == "| all | 186 | 1 | 1 | 184 |"
