@@ -4,16 +4,29 @@ With --check, only says whether they are up to date.
 """
 
 import json
+import math
 import pathlib
 import sys
 import tomllib
 from fnmatch import fnmatchcase
 from typing import Any
 
-from docs.claims import claims_page, load_claims, tally_table
+from docs.claims import claims_page, load_claims, notable_findings, tally_table
 from docs.minimize_tables import MINIMIZE
 from docs.remarks import REMARKS
 from docs.study_tables import STUDIES
+from isotherm.experiments.images.thesis_values import (
+    ACCURACY,
+    BEST_SINGLE,
+    BRIER,
+    CONTOUR,
+    INTERACTING,
+    LADDERS,
+    NLL,
+    RESGHMC,
+    VARIANCE_REDUCED,
+    Values,
+)
 from isotherm.experiments.result import shown
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -30,18 +43,6 @@ def demo_table() -> str:
     return _markdown("method", cells)
 
 
-# What the README shows: for each experiment, metrics, and of which methods.
-SHOWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "mixture-resgld": (("swap rate",), ("U3, F = 2", "U3, F = 4", "U3, naive")),
-    "round-trips": (("round trip, P = 16, r = 0.6",), ("DEO", "DEO*, W = 7")),
-    "modes25-deo": (("round trips / 1000",), ("W = 1", "W = 8")),
-    "mixture-csgld": (("energy barrier",), ("zeta = 0.75",)),
-    "ten-functions": (("thousands of iterations",), ("Rosenbrock, AW-10", "Ackley, AW-10")),
-    "interaction": (("ratio of variances",), ("alpha = 0.6, P = 8",)),
-    "cifar-icsghmc-full": (("best accuracy, logits", "NLL sum, logits"), ("M-SGD x P4", "ICSGHMC x P4")),
-    "uci": (("RMSE",), ("concrete, CSGLD", "yacht, CSGLD", "wine, CSGLD", "wine, CSGHMC")),
-}
-
 _APART = ("demo", "digits-example")
 
 
@@ -52,14 +53,90 @@ def records() -> dict[str, dict[str, Any]]:
 
 
 def experiments_table() -> str:
-    """The thesis' numbers beside ours, in short."""
-    lines = ["| experiment | method | metric | thesis | ours | runs |", "|---|---|---|---|---|---|"]
-    found = records()
-    for name, (metrics, methods) in SHOWN.items():
-        for row in found[name]["rows"]:
-            if row["metric"] in metrics and row["method"] in methods:
-                lines.append(f"| `{name}` | {_cells(row)} |")
+    """Of every record with numbers of the thesis: how many come within a tenth of it, and which is farthest from it."""
+    lines = [
+        "| experiment | length | time, device | numbers | within a tenth | farthest | thesis | ours | runs |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name, record in records().items():
+        rows = [row for row in record["rows"] if row["thesis"] is not None]
+        if rows:
+            worst = max(rows, key=distance)
+            near = sum(abs(row["ours"] - row["thesis"]) <= _NEAR * abs(row["thesis"]) for row in rows)
+            where = f"{record['seconds'] / 60:.1f} min, {record['environment']['device']}"
+            counts = f"{record['scale']} | {where} | {len(rows)} | {near}"
+            label = f"{worst['method']}: {worst['metric']} | {worst['thesis']:.4g}"
+            ours = shown(worst["ours"], worst["std_error"])
+            lines.append(f"| `{name}` | {counts} | {label} | {ours} | {worst['runs']} |")
     return "\n".join(lines)
+
+
+_NEAR = 0.1
+
+
+def distance(row: dict[str, Any]) -> float:
+    """How far a number is from the thesis': the logarithm of their ratio, which treats halves and doubles alike."""
+    ratio = row["ours"] / row["thesis"] if row["thesis"] else math.inf
+    return abs(math.log(ratio)) if 0 < ratio < math.inf else math.inf
+
+
+# The thesis' tables of images, with their lines, and the experiments that are about them.
+_IMAGE_TABLES: tuple[tuple[str, Values, str], ...] = (
+    ("2, L783 and L815: reSGHMC", RESGHMC, "cifar-resghmc"),
+    ("3, L1074: variance reduction", VARIANCE_REDUCED, "cifar-vr"),
+    ("4, L1485: ten networks", LADDERS, "cifar-deo"),
+    ("5, L1852: CSGHMC", CONTOUR, "cifar-csghmc"),
+    ("6, L2243: ICSGHMC", INTERACTING, "cifar-icsghmc"),
+)
+# Methods of the thesis that were run with schedules of their own.
+_VARIANT = ", longer"
+
+
+def lengths_table() -> str:
+    """How much of the thesis' image tables was run at which length."""
+    lines = [
+        "| chapter, table | numbers | at full length | at part of it | not run |",
+        "|---|---|---|---|---|",
+    ]
+    totals = [0, 0, 0, 0]
+    for title, values, experiment in _IMAGE_TABLES:
+        wanted = {
+            (*where, method, metric)
+            for where, methods in values.items()
+            for method, metrics in methods.items()
+            for metric in metrics
+            if metric in (ACCURACY, NLL, BRIER, BEST_SINGLE)
+        }
+        full, part = _lengths(experiment, wanted)
+        counts = [len(wanted), len(full), len(set(part) - set(full)), len(wanted - set(full) - set(part))]
+        totals = [total + count for total, count in zip(totals, counts, strict=True)]
+        cells = [f"{count}{_how(found)}" for count, found in zip(counts[1:3], (full, part), strict=True)]
+        lines.append(f"| {title} | {counts[0]} | {cells[0]} | {cells[1]} | {counts[3]} |")
+    lines.append(f"| all | {' | '.join(map(str, totals))} |")
+    return "\n".join(lines)
+
+
+Place = tuple[str, str, str, str]
+
+
+def _lengths(experiment: str, wanted: set[Place]) -> tuple[dict[Place, str], dict[Place, str]]:
+    """Which of the wanted numbers were run at full length, and which at part of it, with their length and runs."""
+    full: dict[Place, str] = {}
+    part: dict[Place, str] = {}
+    for record in records().values():
+        if record["experiment"] == experiment:
+            config = record["config"]
+            for row in record["rows"]:
+                place = (config["data_set"], config["network"], row["method"].removesuffix(_VARIANT), row["metric"])
+                if place in wanted:
+                    seeds = f"{row['runs']} seed{'s' * (row['runs'] > 1)}"
+                    is_full = record["scale"] == "full"
+                    (full if is_full else part)[place] = seeds if is_full else f"{config['scale']:g}, {seeds}"
+    return full, part
+
+
+def _how(found: dict[Place, str]) -> str:
+    return f" ({'; '.join(sorted(set(found.values())))})" if found else ""
 
 
 def digits_table() -> str:
@@ -189,6 +266,8 @@ def _short(number: float) -> str:
 
 TABLES = {
     "claims": lambda: tally_table(load_claims(ROOT), records()),
+    "findings": lambda: notable_findings(load_claims(ROOT), records()),
+    "lengths": lengths_table,
     "demo": demo_table,
     "digits": digits_table,
     "mushroom": mushroom_table,

@@ -1,4 +1,4 @@
-"""Image classification by CSGHMC beside M-SGD and SGHMC, fixed and annealed (Deng 2021, section 4.1.3)."""
+"""Image classification by CSGHMC beside M-SGD and SGHMC, fixed and annealed (Deng 2021, chapter 5, L1829)."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Ten networks on a ladder of learning rates: DEO*-mSGD, round trips, and its rivals (Deng 2021, section 3.3.5).
+"""Ten networks on a ladder of learning rates: DEO*-mSGD, round trips, and its rivals (Deng 2021, chapter 4, L1466).
 
 Learning rates and acceptances at the end are those of the thesis' panels (L1503).
 """

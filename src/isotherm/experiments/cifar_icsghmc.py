@@ -1,4 +1,4 @@
-"""Uncertainty of networks for CIFAR-100 by ICSGHMC and its rivals, with house numbers as unknown images (Deng 2021, section 4.2.4).
+"""Uncertainty of networks for CIFAR-100 by ICSGHMC and its rivals, with house numbers as unknown images (Deng 2021, L2223).
 
 Also without what the method is made of: without control variates (ICSGHMC, plain energies), and reSGHMC with other fixed buffers
 (L5122) and with the average over all rungs.

@@ -1,7 +1,7 @@
-"""Image classification by reSGHMC beside M-SGD and SGHMC (Deng 2021, section 3.1.4).
+"""Image classification by reSGHMC beside M-SGD and SGHMC (Deng 2021, chapter 2, L754).
 
-The table (L776), corrections against losses at fixed temperatures and the study of F (L760), and batches of 1024 (L798), which
-train for 2,000 epochs.
+The table (L776), corrections against losses at fixed temperatures (L768), the study of F (L800), and batches of 1024 (L805),
+which train for 2,000 epochs.
 """
 
 from collections.abc import Callable

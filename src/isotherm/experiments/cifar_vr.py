@@ -1,7 +1,7 @@
-"""Variance-reduced replica exchange on images (Deng 2021, section 3.2.4).
+"""Variance-reduced replica exchange on images (Deng 2021, chapter 3, L1040).
 
 The table (L1074); the variance of swap energies against epochs without control variates, with 512 images, and with control
-variates that are refreshed every 50, 392 and 2,000 iterations, with fixed and adaptive coefficients; and what each costs (L1084).
+variates that are refreshed every 50, 392 and 2,000 iterations, with fixed and adaptive coefficients; and what each costs (L1092).
 """
 
 from collections.abc import Callable

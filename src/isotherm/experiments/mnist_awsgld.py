@@ -1,4 +1,4 @@
-"""Digits 0 to 4 by AWSGLD and its rivals: losses, multipliers, accuracies, uncertainty on digits 5 to 9 (Deng 2021, section 4.3.4).
+"""Digits 0 to 4 by AWSGLD and its rivals: losses, multipliers, accuracies, uncertainty on digits 5 to 9 (Deng 2021, L2504).
 
 Two classes, 0 and 1, for paths of two chains of each method. Losses are N times the mean cross-entropy of the augmented mini-batch
 that the sampler saw at the end of an epoch. All runs of a method are one program; runs of two methods with the same number start

@@ -1,4 +1,4 @@
-"""Digits 0 to 4 by SGD, SGLD and ICSGLD: paths of losses and of weights (Deng 2021, section 4.2.3).
+"""Digits 0 to 4 by SGD, SGLD and ICSGLD: paths of losses and of weights (Deng 2021, chapter 6, L2126).
 
 Losses are N times the mean cross-entropy of the augmented mini-batch that the sampler saw at the end of an epoch. All runs of a
 method are one program; runs of two methods with the same number start at the same weights, and differences are taken between

@@ -1,4 +1,4 @@
-"""Six agents on the mushrooms: cumulative regret (Deng 2021, section 4.2.5, figure of cumulative regret).
+"""Six agents on the mushrooms: cumulative regret (Deng 2021, chapter 6, L2205, figure of cumulative regret).
 
 The thesis prints no numbers, only a figure and remarks. Agents, step sizes and temperatures are those of its table; the author's
 code gives what it leaves open: contexts one-hot, energies of 4,096 examples whatever the buffer holds, contours learned after a

@@ -1,4 +1,4 @@
-"""Doubts of networks for CIFAR-10 about house numbers (Deng 2021, section 3.2.5).
+"""Doubts of networks for CIFAR-10 about house numbers (Deng 2021, chapter 3, L1145).
 
 Entropies of averaged probabilities on SVHN, with logits as they are and divided by 2: a good average is unsure of images of no
 class.

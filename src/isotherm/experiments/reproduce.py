@@ -69,12 +69,20 @@ def reproduce(
     console.print(table_of(experiment.TITLE, outcome.rows))
     for figure_name, figure in outcome.figures.items():
         figure.savefig(out / f"{figure_name}.png", dpi=110)
-    version = "quick" if is_quick else "full"
     stored = {name: _without_folder(value) for name, value in dataclasses.asdict(config).items()}
-    write_result(out / "result.json", name, version, outcome.rows, stored, seed, seconds, outcome.environment)
+    length = length_of(config, is_quick)
+    write_result(out / "result.json", name, length, outcome.rows, stored, seed, seconds, outcome.environment)
     wrote = ", ".join(["result.json", *(f"{figure}.png" for figure in outcome.figures)])
     console.print(f"{seconds:.1f} s. Wrote {wrote} to {out}.", highlight=False)
     return outcome.rows
+
+
+def length_of(config: Any, is_quick: bool) -> str:
+    """How long the runs of a record are: `quick`, `full`, or a fraction of the thesis' epochs."""
+    if is_quick:
+        return "quick"
+    fraction = getattr(config, "scale", 1.0)
+    return "full" if fraction == 1.0 else f"{fraction:g} of the thesis' epochs"
 
 
 def _without_folder(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Regressions on four small sets: RMSE of averages of 50 perceptrons (Deng 2021, section 4.1.5).
+"""Regressions on four small sets: RMSE of averages of 50 perceptrons (Deng 2021, chapter 5, L1802).
 
 Stochastic energies are N/n times the sum of squared errors of a batch, targets are not scaled, features are. The thesis does not
 give the gain, the number of bins, or where the partition starts: here a gain chosen on parts of the training data, 200 bins

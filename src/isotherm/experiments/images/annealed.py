@@ -1,4 +1,4 @@
-"""The methods of sections 3.1 and 3.2: step sizes that stay and then fall, temperatures that are annealed.
+"""The methods of chapters 2 and 3: step sizes that stay and then fall, temperatures that are annealed.
 
 Numbers are those of the thesis for 50,000 images; where its text and the author's code differ, the text is followed: 1.5 times
 the step size for the hot chain (code: 1/0.66), variances every epoch from 10 batches (code: every 5 epochs from 50), no factor on

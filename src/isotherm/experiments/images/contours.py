@@ -1,4 +1,4 @@
-"""The methods of section 4.1.3: CSGHMC beside M-SGD and SGHMC, at fixed and at annealed step sizes and temperatures.
+"""The methods of chapter 5: CSGHMC beside M-SGD and SGHMC, at fixed and at annealed step sizes and temperatures.
 
 The thesis gives neither zeta nor the gain, the field, nor when theta starts to move. Chosen: zeta such that zeta tau / width is
 the 4.5 of its ICSGHMC, that experiment's constant gain of 0.003 and its field, theta, which moves at a large zeta too, and its

@@ -1,6 +1,6 @@
 """The cyclical methods: cosine step sizes, networks averaged from the end of every cycle.
 
-The largest step size is 2e-6 (a learning rate of 0.1), that of the author's logs and of the thesis' supplement; section 3.2
+The largest step size is 2e-6 (a learning rate of 0.1), that of the author's logs and of the thesis' supplement; chapter 3
 prints 1e-5. Cycles explore without noise.
 """
 

@@ -1,4 +1,4 @@
-"""The methods of section 3.3: ten pretrained networks that explore by momentum SGD on a ladder of learning rates.
+"""The methods of chapter 4: ten pretrained networks that explore by momentum SGD on a ladder of learning rates.
 
 Learning rates and losses are those of mean losses, as in the author's code. Pretrained networks count ten times in the average.
 

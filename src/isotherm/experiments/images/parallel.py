@@ -1,4 +1,4 @@
-"""The parallel methods of section 4.2.4 (ICSGHMC and its rivals): four chains that start apart.
+"""The parallel methods of chapter 6 (ICSGHMC and its rivals): four chains that start apart.
 
 Step sizes fall to a fifth at epochs 250 and 375 of 500; networks are averaged from epoch 400 on. Control variates are refreshed
 every 2 epochs from epoch 400 on.

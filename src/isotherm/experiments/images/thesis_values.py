@@ -23,7 +23,7 @@ def _single(values: tuple[float, ...]) -> tuple[tuple[float, ...], ...]:
     return tuple((value,) for value in values)
 
 
-# Table of section 3.1 (L776), and of batches of 1024 (L805).
+# Table of chapter 2 (L776), and of batches of 1024 (L805).
 RESGHMC: Values = {
     **_by_network(
         "cifar10",
@@ -51,7 +51,7 @@ RESGHMC: Values = {
     ),
 }
 
-# Table of section 3.2 (L1074).
+# Table of chapter 3 (L1074).
 VARIANCE_REDUCED: Values = {
     **_by_network(
         "cifar10",
@@ -79,7 +79,7 @@ VARIANCE_REDUCED: Values = {
     ),
 }
 
-# Section 3.2, entropies on SVHN of networks for CIFAR-10: 77 % of cVR-reSGHMC's are above 1.5, 7 and 10 points more than others'.
+# Entropies on SVHN of networks for CIFAR-10 (L1149): 77 % of cVR-reSGHMC's are above 1.5, 7 and 10 points more than others'.
 SVHN_ENTROPY: Values = {
     ("cifar10", "resnet20"): {
         "cVR-reSGHMC": {"SVHN entropy above 1.5, T = 2": 77.0},
@@ -88,7 +88,7 @@ SVHN_ENTROPY: Values = {
     }
 }
 
-# Table of section 3.3 (L1485), and round trips per 100 epochs (text).
+# Table of chapter 4 (L1485), and round trips per 100 epochs (L1499).
 LADDERS: Values = _by_network(
     "cifar100",
     (NLL, ACCURACY),
@@ -102,7 +102,7 @@ LADDERS: Values = _by_network(
 )
 LADDERS["cifar100", "resnet20"]["DEO*-mSGD x P10"]["round trips per 100 epochs, thesis"] = 11.0
 
-# Table of section 4.1.3 (L1852).
+# Table of chapter 5 (L1852).
 CONTOUR: Values = {
     (data_set, "resnet20"): {
         method: dict(zip((BEST_SINGLE, ACCURACY), values, strict=True)) for method, values in rows.items()
@@ -127,7 +127,7 @@ CONTOUR: Values = {
     }.items()
 }
 
-# Table of section 4.2.4 (L2243).
+# Table of chapter 6 (L2243).
 INTERACTING: Values = _by_network(
     "cifar100",
     (ACCURACY, NLL, BRIER),
