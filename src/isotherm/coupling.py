@@ -28,6 +28,9 @@ class CouplingInputs(NamedTuple):
         temperature: the scheduled temperature of this iteration, a scalar.
         iteration: k.
         fresh_energies: further energies of every chain on batches of their own, shape (num_fresh, P), for couplings that ask.
+        noise_covariance: of the noise of `energies`, from the examples of their batch, shape (P, P); or of `fresh_energies`, shape
+            (num_fresh, P, P). For couplings that ask; None where the potential does not know it.
+        num_examples: how many examples that was found from.
     """
 
     energies: Array
@@ -37,6 +40,8 @@ class CouplingInputs(NamedTuple):
     temperature: Array
     iteration: Array
     fresh_energies: Array | None = None
+    noise_covariance: Array | None = None
+    num_examples: Array | None = None
 
 
 class Needs(NamedTuple):
@@ -45,11 +50,13 @@ class Needs(NamedTuple):
     Attributes:
         num_chains: the number of chains; None takes any.
         num_fresh: further energies per chain in every iteration, each on a batch of its own.
+        noise: whether the covariance of the energies' noise is read in every iteration, and nothing is measured where it is known.
         pilot_steps: iterations of the plain sampler that `with_pilot` wants to see first; None for no pilot.
     """
 
     num_chains: int | None = None
     num_fresh: int = 0
+    noise: bool = False
     pilot_steps: int | None = None
 
 

@@ -129,7 +129,7 @@ class Counting(Plain):
         return jnp.zeros(())
 
     def measure(self, potential, state, position, model_state, batch, noise):
-        return state, jnp.zeros(())
+        return state, jnp.zeros(()), None
 
 
 class Listening(Independent):

@@ -31,7 +31,7 @@ class Anchored(Plain):
 
     def measure(self, potential, state, position, model_state, batch, noise):
         # Counts refreshes into the energy, so that the coupling can tell whether it was measured before or after.
-        return state["num_refreshes"].astype(jnp.float32), jnp.sum(batch.examples)
+        return state["num_refreshes"].astype(jnp.float32), jnp.sum(batch.examples), None
 
 
 class Measured(Independent):

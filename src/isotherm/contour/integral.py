@@ -37,7 +37,7 @@ class Sums(NamedTuple):
 def init_sums(multiplier: Multiplier, theta: Array, temperature: Array) -> Sums:
     """Sums for theta of shape (G, m)."""
     temperature = jnp.where(jnp.isfinite(temperature), temperature, 0.0)
-    excess = _excess_of_all(multiplier, theta, temperature)
+    excess = excess_of_all(multiplier, theta, temperature)
     return Sums(levels_of(sums_of_branches(excess)), temperature)
 
 
@@ -70,7 +70,7 @@ def integral_of_excess(
 ) -> Array:
     """The integral from the first edge, by the sums if they are kept, else over all bins."""
     if sums is None:
-        excess = _excess_of_all(multiplier, theta, temperature)
+        excess = excess_of_all(multiplier, theta, temperature)
         before = (jnp.cumsum(excess, axis=1) - excess)[group, bins]
     else:
         before = _by_sums(multiplier, theta, sums, group, bins, temperature)
@@ -98,7 +98,8 @@ def _by_sums(multiplier: Multiplier, theta: Array, sums: Sums, group: Array, bin
     return jnp.where(is_kept, below, added) + within(last)
 
 
-def _excess_of_all(multiplier: Multiplier, theta: Array, temperature: Array) -> Array:
+def excess_of_all(multiplier: Multiplier, theta: Array, temperature: Array) -> Array:
+    """Psi - 1 in all bins, for theta of shape (G, m)."""
     every = jnp.arange(theta.shape[1])
     logs = jnp.log(jnp.maximum(theta, FLOOR))
     steps = (

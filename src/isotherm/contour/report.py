@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 
+from isotherm.contour.integral import excess_of_all
 from isotherm.contour.state import ContourState
 from isotherm.contour.theta_histogram import add
 
@@ -22,6 +23,7 @@ def statistics_of(contour: "Contour", state: ContourState) -> dict[str, Any]:
     # The root of the mean square over where the draws' weight is.
     squares = jnp.where(histogram.theta[:, 1:] > 0, histogram.theta[:, 1:] * jnp.diff(jnp.log(theta), axis=1) ** 2, 0.0)
     slope = jnp.sqrt(jnp.sum(squares, axis=1)) / contour.bins.width
+    temperature = jnp.where(jnp.isfinite(state.temperature), state.temperature, 1.0)
     return {
         "theta": theta,
         "num_bounded": num_bounded,
@@ -30,5 +32,6 @@ def statistics_of(contour: "Contour", state: ContourState) -> dict[str, Any]:
         "lowest_multiplier": state.extremes[0],
         "highest_multiplier": state.extremes[1],
         "energy_noise": noise,
+        "weight_slopes": excess_of_all(contour.multiplier, theta, temperature) / temperature,
         "noise_times_slope": noise * contour.zeta * slope,
     }

@@ -85,18 +85,21 @@ def iterate(parts: Parts, state: State, inputs: Inputs, iteration: Array) -> tup
 
     def estimate(estimator, position, model_state, noises, probe, batches):
         batches = inputs.batches[:own] if is_shared else batches
-        return parts.estimator.evaluate(parts.potential, estimator, position, model_state, batches, noises, probe)
+        given = (parts.potential, estimator, position, model_state, batches, noises, probe)
+        after, found = parts.estimator.evaluate(*given)
+        return after, found if parts.coupling.needs.noise else found._replace(residuals=None)
 
     own_batches = None if is_shared else inputs.batches[:own]
     own_noises = inputs.potential_noises[:own]
     arguments = (state.estimator, state.position, state.model_state, own_noises, inputs.probe, own_batches)
     estimator, found = over_chains(parts.chain_mode, estimate, *arguments, drops_axis_of_one=True)
 
-    seen = coupling_inputs(parts, found.energy, found.prior_energy, iteration)
+    seen = coupling_inputs(parts, found.energy, found.prior_energy, iteration, found.residuals)
     if parts.coupling.needs.num_fresh:
         batches, noises = inputs.batches[own:], inputs.potential_noises[own:]
         fresh = further_energies(parts, state, batches, noises, iteration)
         seen = seen._replace(fresh_energies=fresh.energies)
+        seen = seen._replace(noise_covariance=fresh.noise_covariance, num_examples=fresh.num_examples)
     coupling, move = parts.coupling.update(state.coupling, inputs.coupling, seen)
 
     def multiply(kernel, gradient, move):
@@ -139,22 +142,43 @@ def further_energies(
 
         def of_chain(estimator, position, model_state, noise, own):
             seen = batch if is_shared else own
-            return parts.estimator.measure(parts.potential, estimator, position, model_state, seen, noise)
+            found = parts.estimator.measure(parts.potential, estimator, position, model_state, seen, noise)
+            return found if parts.coupling.needs.noise else (found[0], found[1], None)
 
         own = None if is_shared else batch
         chains = (state.estimator, state.position, state.model_state, noises_of_batch, own)
         return over_chains(parts.chain_mode, of_chain, *chains)
 
     # The number makes an axis to map over where there are neither batches nor noise.
-    _, (energies, priors) = lax.map(lambda one: (one[0], of_batch(one[1])), (jnp.arange(len(batches)), stacked))
-    return coupling_inputs(parts, energies, priors, iteration)
+    _, (energies, priors, residuals) = lax.map(
+        lambda one: (one[0], of_batch(one[1])), (jnp.arange(len(batches)), stacked)
+    )
+    return coupling_inputs(parts, energies, priors, iteration, residuals)
 
 
-def coupling_inputs(parts: Parts, energies: Array, prior_energies: Array, iteration: Array) -> CouplingInputs:
-    """What the coupling sees of energies, at the scheduled step size and temperature of an iteration."""
+def coupling_inputs(
+    parts: Parts, energies: Array, prior_energies: Array, iteration: Array, residuals: Array | None = None
+) -> CouplingInputs:
+    """What the coupling sees of energies, at the scheduled step size and temperature of an iteration.
+
+    Residuals have the axes of the energies, and then one of the examples.
+    """
     step_size, temperature = (
         jnp.asarray(as_schedule(schedule)(iteration), energies.dtype)
         for schedule in (parts.step_size, parts.temperature)
     )
     seen = energies if parts.potential.coupling_includes_prior else energies - prior_energies
-    return CouplingInputs(seen, prior_energies, jnp.isfinite(energies), step_size, temperature, iteration)
+    given = (seen, prior_energies, jnp.isfinite(energies), step_size, temperature, iteration)
+    if residuals is None:
+        return CouplingInputs(*given)
+    covariance = _covariance(residuals, parts.potential.is_batch_shared)
+    # Those that fill up a short batch have none.
+    is_used = jnp.any(residuals != 0.0, axis=tuple(range(residuals.ndim - 1)))
+    return CouplingInputs(*given, noise_covariance=covariance, num_examples=jnp.sum(is_used))
+
+
+def _covariance(residuals: Array, is_shared: bool) -> Array:
+    """The covariance of the chains' noise, shape (..., P, P); chains with batches of their own have none with others."""
+    if is_shared:
+        return residuals @ jnp.swapaxes(residuals, -1, -2)
+    return jnp.sum(residuals**2, axis=-1)[..., None] * jnp.eye(residuals.shape[-2], dtype=residuals.dtype)

@@ -26,6 +26,8 @@ _NEVER = jnp.iinfo(jnp.int32).max
 def works_of(parts: Parts) -> tuple[tuple[Periodic, ...], tuple[Periodic, ...]]:
     """The periodic work of the coupling and of the estimator."""
     of_estimator = parts.estimator.periodic()
+    if parts.coupling.needs.noise and parts.potential.has_residuals:
+        return (), of_estimator
     # Before its first refresh a control variate has no energies to measure, even exact ones.
     return parts.coupling.periodic(parts.potential.is_exact and not of_estimator), of_estimator
 
@@ -96,10 +98,15 @@ def couple(parts: Parts, work: Periodic, keys: Keys, state: State, iteration: Ar
         noises = potential_noises(parts.potential, shared, own, iteration[None], one, number)
         noises = jax.tree.map(lambda leaf: leaf[0], noises)
         keys_batch = keys.measured_batch_shared if parts.potential.is_batch_shared else keys.measured_batch
-        batches = batches_of(parts.potential, keys_batch, iteration, stream, number)
+        batches = batches_of(parts.potential, keys_batch, place_of_batch(work, iteration), stream, number)
         return further_energies(parts, state, batches, noises, iteration)
 
     return work.apply(state.coupling, measure)
+
+
+def place_of_batch(work: Periodic, iteration: Any) -> Any:
+    """Whose place in an epoch a measurement takes its batches from: its own number, so that short last batches have their turn."""
+    return iteration // work.every
 
 
 def refresh(parts: Parts, work: Periodic, state: State, stream: Any = None, energies: Array | None = None) -> Any:

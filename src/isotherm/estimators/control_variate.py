@@ -77,14 +77,15 @@ class ControlVariate(Estimator):
         probe: Any = None,
     ) -> tuple[Anchor, EnergyAndGradient]:
         _, found = Plain().evaluate(potential, (), position, model_state, batches, noises, probe)
-        correction = self._correction(potential, state, batches[0], noises[0])
-        return state, found._replace(energy=found.energy + correction)
+        energy, residuals = self._correction(potential, state, batches[0], noises[0])
+        return state, found._replace(energy=found.energy + energy, residuals=_sum(found.residuals, residuals))
 
     def measure(
         self, potential: Potential, state: Anchor, position: Any, model_state: Any, batch: Any, noise: Any
-    ) -> tuple[Array, Array]:
+    ) -> tuple[Array, Array, Array | None]:
         found = potential.evaluate(position, batch, noise, model_state)
-        return found.energy + self._correction(potential, state, batch, noise), found.prior_energy
+        energy, residuals = self._correction(potential, state, batch, noise)
+        return found.energy + energy, found.prior_energy, _sum(found.residuals, residuals)
 
     def periodic(self) -> tuple[Periodic, ...]:
         return (Periodic(self.refresh_every, self._refresh),)
@@ -96,9 +97,11 @@ class ControlVariate(Estimator):
             coefficient = ((1.0 - self.smoothing) * coefficient + self.smoothing * found).astype(coefficient.dtype)
         return Anchor(seen.position, seen.model_state, seen.full_energy.astype(coefficient.dtype), coefficient)
 
-    def _correction(self, potential: Potential, state: Anchor, batch: Any, noise: Any) -> Array:
-        at_anchor = lax.stop_gradient(potential.evaluate(state.position, batch, noise, state.model_state).energy)
-        return state.coefficient * (at_anchor - state.full_energy)
+    def _correction(self, potential: Potential, state: Anchor, batch: Any, noise: Any) -> tuple[Array, Array | None]:
+        """What the same batch says at the anchor: what is added to the energy, and to its residuals."""
+        found = lax.stop_gradient(potential.evaluate(state.position, batch, noise, state.model_state))
+        residuals = None if found.residuals is None else state.coefficient * found.residuals
+        return state.coefficient * (found.energy - state.full_energy), residuals
 
     def _regress(self, potential: Potential, state: Anchor, seen: Refreshed) -> Array:
         """The coefficient by regression over batches; the old one where the anchor is still the position."""
@@ -114,3 +117,7 @@ class ControlVariate(Estimator):
         now, then = now - jnp.mean(now), then - jnp.mean(then)
         spread = jnp.sum(then**2)
         return jnp.where(spread > 0, -jnp.sum(now * then) / jnp.where(spread > 0, spread, 1.0), state.coefficient)
+
+
+def _sum(one: Array | None, other: Array | None) -> Array | None:
+    return None if one is None or other is None else one + other

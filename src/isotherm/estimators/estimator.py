@@ -30,6 +30,7 @@ class EnergyAndGradient(NamedTuple):
         gradient: the gradient that the kernel follows.
         curvature: a Hessian product along the probe, where the kernel asked for it.
         model_state: the model state after the pass.
+        residuals: of the energy; see `Evaluation`.
     """
 
     energy: Array
@@ -37,6 +38,7 @@ class EnergyAndGradient(NamedTuple):
     gradient: Any
     curvature: Curvature | None
     model_state: Any
+    residuals: Array | None = None
 
 
 class Estimator(Part):
@@ -70,10 +72,10 @@ class Estimator(Part):
 
     def measure(
         self, potential: Potential, state: Any, position: Any, model_state: Any, batch: Any, noise: Any
-    ) -> tuple[Array, Array]:
-        """Energy and prior energy of one chain on a further batch, as the coupling would read them. No gradient."""
+    ) -> tuple[Array, Array, Array | None]:
+        """Energy, prior energy and residuals of one chain on a further batch, as the coupling would read them. No gradient."""
         found = potential.evaluate(position, batch, noise, model_state)
-        return found.energy, found.prior_energy
+        return found.energy, found.prior_energy, found.residuals
 
     def periodic(self) -> tuple[Periodic, ...]:
         """Work at multiples of the iteration. `apply` is given (potential, state, `Refreshed`) of one chain, and gives its state.

@@ -57,4 +57,6 @@ class Plain(Estimator):
         read = found
         if self.energy_batch == "fresh":
             read = potential.evaluate(position, batches[1], noises[1], model_state)
-        return state, EnergyAndGradient(read.energy, read.prior_energy, gradient, curvature, found.model_state)
+        return state, EnergyAndGradient(
+            read.energy, read.prior_energy, gradient, curvature, found.model_state, read.residuals
+        )

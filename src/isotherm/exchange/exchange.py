@@ -14,7 +14,7 @@ from isotherm.exchange.ladder import Ladder
 from isotherm.exchange.round_trips import RoundTrips, count_round_trips, init_round_trips
 from isotherm.exchange.rules import Corrected, Rule
 from isotherm.exchange.schemes import DeterministicEvenOdd, Scheme
-from isotherm.exchange.swaps import Swaps, swap_at_once, swap_in_turn
+from isotherm.exchange.swaps import Swaps, swap_at_once, swap_in_turn, variance_of_difference
 from isotherm.foundation.errors import check_integer, check_real, refuse
 from isotherm.foundation.parts import Static
 from isotherm.foundation.periodic import ONCE, Periodic
@@ -100,7 +100,9 @@ class Exchange(Coupling):
 
     @property
     def needs(self) -> Needs:
-        return Needs(self.ladder.num_rungs, len(self._pairs) if self.fresh_energies else 0)
+        num_fresh = len(self._pairs) if self.fresh_energies else 0
+        reads_noise = isinstance(self.rule, Corrected) and not self.rule.is_naive and self.rule.variance == "batch"
+        return Needs(self.ladder.num_rungs, num_fresh, reads_noise)
 
     @property
     def _reuses_energies(self) -> bool:
@@ -160,6 +162,7 @@ class Exchange(Coupling):
             is_allowed &= iteration - last_swap > self.cooling
         if self.intensity is not None:
             is_allowed &= draws[-2] < self.intensity
+        state = state._replace(rule=self._with_noise(state, inputs))
         replica, rung, accepted, swapped = self._swap(state, draws[: len(self._pairs)], inputs, is_allowed)
         step_ratios, temperature_ratios = self._adapted(state, accepted, iteration)
         moved = ExchangeState(
@@ -213,20 +216,29 @@ class Exchange(Coupling):
             **self.rule.statistics(state.rule),
         }
 
+    def _with_noise(self, state: ExchangeState, inputs: CouplingInputs) -> Any:
+        """The rule's state after it has seen the noise of this iteration's energies, where that is known."""
+        covariance = inputs.noise_covariance
+        if covariance is None or not isinstance(self.rule, Corrected):
+            return state.rule
+        seen = covariance if covariance.ndim == 2 else covariance[0]
+        measured = variance_of_difference(seen, *(state.replica[end] for end in self._pairs.T))
+        return self.rule.know(state.rule, measured)
+
     def _swap(self, state: ExchangeState, uniform: Array, inputs: CouplingInputs, is_allowed: Array) -> Swaps:
         iteration, rule = inputs.iteration, self.rule
         temperatures = inputs.temperature * state.temperature_ratios
-        energies = inputs.energies
+        energies, noise = inputs.energies, (inputs.noise_covariance, inputs.num_examples)
         if not self._reuses_energies:  # Nor does a single pair, whatever the scheme.
             accept = lambda pairs, u: rule.accept(state.rule, pairs, u, iteration)  # noqa: E731
             is_forced = self.scheme.is_forced(self.ladder.num_rungs, iteration)
-            return swap_at_once(
-                accept, state.replica, state.rung, energies, temperatures, uniform, is_allowed, is_forced
-            )
+            given = (state.replica, state.rung, energies, temperatures, uniform, is_allowed, is_forced, *noise)
+            return swap_at_once(accept, *given)
         if inputs.fresh_energies is not None:
             energies = inputs.fresh_energies
         accept_one = lambda pair, one, u: rule.accept(rule.of_pair(state.rule, pair), one, u, iteration)  # noqa: E731
-        return swap_in_turn(accept_one, self._pairs, state.replica, energies, temperatures, uniform, is_allowed)
+        given = (state.replica, energies, temperatures, uniform, is_allowed, *noise)
+        return swap_in_turn(accept_one, self._pairs, *given)
 
     def _adapted(self, state: ExchangeState, accepted: Array, iteration: Array) -> tuple[Array, Array]:
         if self.adaptation is None:

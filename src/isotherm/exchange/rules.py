@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from isotherm.exchange.ladder import Ladder, check_rising
-from isotherm.foundation.errors import check_integer, check_real
+from isotherm.foundation.errors import check_choice, check_integer, check_real
 from isotherm.foundation.gains import PolynomialGain
 from isotherm.foundation.parts import Part, Static
 from isotherm.foundation.schedules import Schedule, as_schedule, check_schedule
@@ -23,12 +23,16 @@ class Pairing(NamedTuple):
         hot_energy: energy of the replica on the upper rung.
         cold_temperature: temperature of the lower rung.
         hot_temperature: temperature of the upper rung.
+        variance: of the noise of the difference of the two energies, of these very positions; None takes what was tracked.
+        num_examples: from how many examples that was estimated.
     """
 
     cold_energy: Array
     hot_energy: Array
     cold_temperature: Array
     hot_temperature: Array
+    variance: Array | None = None
+    num_examples: Array | None = None
 
 
 class CorrectedState(NamedTuple):
@@ -54,9 +58,13 @@ class Corrected(Part):
         accept with probability min(1, exp{ delta (U_1 - U_2) - delta^2 Var(U_1 - U_2) / (2 F) - c })
 
     with delta = 1/tau_1 - 1/tau_2 and rung 1 the colder. Under Gaussian noise F = 1 keeps detailed balance on average; a larger
-    F swaps more often and is biased; without F, which is F = infinity, the rule is the naive one. The variance is measured every
-    `measure_every` iterations on `num_measured` further batches, common to replicas that share their batches, and tracked with
-    weights 1/m or a constant. No swap happens before the first measurement. Exact energies are measured once.
+    F swaps more often and is biased; without F, which is F = infinity, the rule is the naive one.
+
+    The variance is that of the two positions at hand, from the examples of their mini-batch, where the potential gives one value
+    for every example (`variance="batch"`): noise that is larger in one place than in another, or in a short last batch, is
+    corrected by what it is. Else it is tracked: measured every `measure_every` iterations on `num_measured` further batches, common
+    to replicas that share their batches, with weights 1/m or a constant. No swap happens before the first measurement. Exact
+    energies are measured once.
 
     Attributes:
         correction_factor: F, a number or a function of the iteration; None for no correction. With an annealed temperature,
@@ -64,6 +72,8 @@ class Corrected(Part):
         measure_every: iterations between two measurements of the variance.
         num_measured: batches in a measurement.
         smoothing: weight of a new measurement; None is 1/m, the mean of all.
+        variance: "batch" as above, or "tracked", which takes one variance for a pair of rungs wherever its replicas are, as the
+            thesis does, and biases where the noise depends on the position.
         jump: factor on F after every accepted swap; None leaves F alone.
         gate_log_correction: c, which makes up for part of what a window's gate biases; see `DeterministicEvenOdd`.
 
@@ -79,8 +89,10 @@ class Corrected(Part):
     smoothing: float | None = None
     jump: float | None = None
     gate_log_correction: float = 0.0
+    variance: Static[str] = "batch"
 
     def __post_init__(self):
+        check_choice("variance", self.variance, ("batch", "tracked"))
         if not callable(self.correction_factor) and self.correction_factor == math.inf:
             object.__setattr__(self, "correction_factor", None)
         if self.correction_factor is not None:
@@ -120,8 +132,21 @@ class Corrected(Part):
         exponent = delta * (pairs.cold_energy - pairs.hot_energy) - self.gate_log_correction
         if self.correction_factor is not None:
             factor = as_schedule(self.correction_factor)(iteration) * jnp.exp(state.log_factor)
-            exponent = exponent - delta**2 * state.variance / (2.0 * factor)
+            exponent = exponent - self._penalty(delta**2 * state.variance, pairs, delta) / factor
         return jnp.minimum(exponent, 0.0)
+
+    def _penalty(self, tracked: Array, pairs: Pairing, delta: Array) -> Array:
+        """What noise of the exponent costs: half of its variance, and more where that was estimated from n examples.
+
+        With v the estimate, v / 2 + v^2 / (4 (n + 1)) + v^3 / (3 (n + 1) (n + 3)) makes up for its scatter, for v below n / 4.
+
+        Reference:
+            Ceperley and Dewing 1999, "The penalty method for random walks with uncertain energies".
+        """
+        if pairs.variance is None or pairs.num_examples is None:
+            return 0.5 * tracked
+        v, n = delta**2 * pairs.variance, pairs.num_examples
+        return 0.5 * v + v**2 / (4.0 * (n + 1.0)) + v**3 / (3.0 * (n + 1.0) * (n + 3.0))
 
     def accept(self, state: CorrectedState, pairs: Pairing, uniform: Array, iteration: Array) -> Array:
         """Whether each pair would swap."""
@@ -136,7 +161,10 @@ class Corrected(Part):
 
     def track(self, state: CorrectedState, cold: Array, hot: Array) -> CorrectedState:
         """After a measurement: energies of the lower and upper replicas of each pair, shapes (num_measured, num_pairs)."""
-        measured = jnp.var(cold - hot, axis=0, ddof=1)
+        return self.know(state, jnp.var(cold - hot, axis=0, ddof=1))
+
+    def know(self, state: CorrectedState, measured: Array) -> CorrectedState:
+        """After a measurement of the variance of every pair's difference, shape (num_pairs,)."""
         number = state.num_estimates + jnp.isfinite(measured)
         later = 1.0 / jnp.maximum(number, 1) if self.smoothing is None else self.smoothing
         weight = jnp.where(number <= 1, 1.0, later)

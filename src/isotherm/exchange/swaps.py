@@ -35,10 +35,16 @@ def swap_at_once(
     uniform: Array,
     is_allowed: Array,
     is_forced: Array,
+    covariance: Array | None = None,
+    num_examples: Array | None = None,
 ) -> Swaps:
-    """Adjacent pairs, all on the energies before any swap. Those that are allowed must share no replica."""
+    """Adjacent pairs, all on the energies before any swap. Those that are allowed must share no replica.
+
+    `covariance` is that of the energies' noise, shape (P, P), where it is known.
+    """
     energies = energies[replica]
-    pairs = Pairing(energies[:-1], energies[1:], temperatures[:-1], temperatures[1:])
+    variance = None if covariance is None else variance_of_difference(covariance, replica[:-1], replica[1:])
+    pairs = Pairing(energies[:-1], energies[1:], temperatures[:-1], temperatures[1:], variance, num_examples)
     is_finite = jnp.isfinite(energies)
     are_alive = is_finite[:-1] & is_finite[1:]
     accepted = accept(pairs, uniform) & are_alive
@@ -57,10 +63,12 @@ def swap_in_turn(
     temperatures: Array,
     uniform: Array,
     is_allowed: Array,
+    covariance: Array | None = None,
+    num_examples: Array | None = None,
 ) -> Swaps:
     """Pairs one after another; a swap is seen by the next. `accept` takes the number of a pair first.
 
-    Energies have the shape (P,), or (K, P) where every pair has its own.
+    Energies have the shape (P,), or (K, P) where every pair has its own, and the covariance of their noise one axis of P more.
     """
     cold, hot = (jnp.asarray(ends, jnp.int32) for ends in pairs.T)
 
@@ -68,7 +76,11 @@ def swap_in_turn(
         replica, accepted, swapped = loop
         ends = replica[cold[pair]], replica[hot[pair]]
         seen = energies if energies.ndim == 1 else energies[pair]
-        one = Pairing(seen[ends[0]], seen[ends[1]], temperatures[cold[pair]], temperatures[hot[pair]])
+        variance = None
+        if covariance is not None:
+            variance = variance_of_difference(covariance if covariance.ndim == 2 else covariance[pair], *ends)
+        between = temperatures[cold[pair]], temperatures[hot[pair]]
+        one = Pairing(seen[ends[0]], seen[ends[1]], *between, variance, num_examples)
         is_accepted = accept(pair, one, uniform[pair])
         is_accepted &= jnp.isfinite(one.cold_energy) & jnp.isfinite(one.hot_energy)
         is_swapped = is_accepted & is_allowed[pair]
@@ -79,6 +91,11 @@ def swap_in_turn(
     none = jnp.zeros(len(pairs), bool)
     replica, accepted, swapped = lax.fori_loop(0, len(pairs), attempt, (replica, none, none))
     return Swaps(replica, inverse(replica), accepted, swapped)
+
+
+def variance_of_difference(covariance: Array, one: Array, other: Array) -> Array:
+    """The variance of the noise of U_i - U_j for replicas i and j, from the covariance of all, shape (P, P)."""
+    return covariance[one, one] + covariance[other, other] - 2.0 * covariance[one, other]
 
 
 def inverse(permutation: Array) -> Array:

@@ -103,12 +103,16 @@ def _target(config: Config, batch_size: int) -> Target:
 
 
 def _plain(config: Config, factor: float) -> Sampler:
-    return resgld(config.step_size, temperatures=config.temperatures, correction_factor=factor)
+    return resgld(config.step_size, temperatures=config.temperatures, correction_factor=factor, variance="tracked")
 
 
 def _vr(config: Config, period: int, step_size: float | None = None) -> Sampler:
     return vr_resgld(
-        step_size or config.step_size, temperatures=config.temperatures, refresh_every=period, smoothing=0.2
+        step_size or config.step_size,
+        temperatures=config.temperatures,
+        refresh_every=period,
+        smoothing=0.2,
+        variance="tracked",
     )
 
 

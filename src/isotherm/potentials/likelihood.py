@@ -160,7 +160,23 @@ class LikelihoodPotential(Potential):
         likelihood = jnp.sum(values * weights) * (batch.num_data.astype(values.dtype) / jnp.sum(weights))
         prior = self.prior_energy(position).astype(values.dtype)
         energy = prior - likelihood
-        return Evaluation(energy, prior, model_state)
+        residuals = self._residuals(values, weights, batch.num_data) if self.has_residuals else None
+        return Evaluation(energy, prior, model_state, residuals)
+
+    @property
+    def has_residuals(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        # One example has no variance, and all examples without a batch size have no noise but that of augmentation.
+        return self.batch_size is not None and self.batch_size > 1
+
+    def _residuals(self, values: Array, weights: Array, num_data: Array) -> Array:
+        """Deviations of log likelihoods from their mean, scaled so that squares sum to the variance of the batch's energy."""
+        number, total = jnp.sum(weights), num_data.astype(values.dtype)
+        is_replaced = self.batching == "replacement" or self.augment is not None
+        share = 1.0 / number - (0.0 if is_replaced else 1.0 / total)
+        # A short last batch may hold a single example, from which nothing is known.
+        unit = jnp.where(number > 1, share / (number - 1.0), jnp.nan)
+        deviation = values - jnp.sum(values * weights) / number
+        return lax.stop_gradient(total * jnp.sqrt(jnp.maximum(unit, 0.0) * weights) * deviation)
 
     def full_energy(self, position: Any, model_state: Any = None) -> Array:
         """The energy on all data, summed over pieces of the batch size, so that memory does not grow with N.

@@ -43,6 +43,7 @@ class NoisyPotential(WrappedPotential):
     is_shared: Static[bool] = False
 
     is_exact = False  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
+    has_residuals = False  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
 
     def __post_init__(self):
         check_real("energy_scale", self.energy_scale, "Give a standard deviation.", minimum=0.0)
@@ -70,7 +71,7 @@ class NoisyPotential(WrappedPotential):
             # Zero in value, the noise in gradient: one pass gives both.
             tilted = jax.tree.map(lambda n, x: jnp.sum(n * (x - lax.stop_gradient(x))), noise.gradient, position)
             added = added + self.gradient_scale * sum(jax.tree.leaves(tilted))
-        return found._replace(energy=found.energy + added.astype(found.energy.dtype))
+        return found._replace(energy=found.energy + added.astype(found.energy.dtype), residuals=None)
 
     def full_energy(self, position: Any, model_state: Any = None) -> Array:
         return self.inner.full_energy(position, model_state)

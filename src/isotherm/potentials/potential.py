@@ -24,11 +24,14 @@ class Evaluation(NamedTuple):
         energy: U(x), a scalar: what the gradient is taken of.
         prior_energy: the part of U(x) that belongs to the prior; couplings may leave it out.
         model_state: the model state after this pass.
+        residuals: what each example of a mini-batch adds to the noise of the energy: the covariance of the energies of two
+            positions on a common batch is about the sum of products of their residuals. None where noise has other sources.
     """
 
     energy: Array
     prior_energy: Array
     model_state: Any
+    residuals: Array | None = None
 
 
 class Potential(Part):
@@ -41,12 +44,14 @@ class Potential(Part):
         is_batch_shared: whether the chains of a run see the same batch.
         coupling_includes_prior: whether the energies that couplings read hold the prior. What is sampled always does; replica
             exchange refuses to read less than its rungs temper, unless it is told to (`ignores_prior`).
+        has_residuals: whether evaluations on mini-batches say what each example adds to the noise; see `Evaluation`.
         is_streamed: whether data stay on the host and batches travel; then there are `places`, `data` and `num_data`.
     """
 
     is_exact: bool = True
     is_batch_shared: bool = True
     coupling_includes_prior: bool = True
+    has_residuals: bool = False
     is_streamed: bool = False
 
     @property
@@ -139,6 +144,10 @@ class WrappedPotential(Potential):
         return self.inner.coupling_includes_prior
 
     @property
+    def has_residuals(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.inner.has_residuals
+
+    @property
     def is_streamed(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.inner.is_streamed
 
@@ -181,6 +190,13 @@ class WrappedPotential(Potential):
 
     def prior_energy(self, position: Any) -> Array:
         return self.inner.prior_energy(position)
+
+
+def innermost(potential: Any) -> Any:
+    """A potential without what is wrapped around it."""
+    while isinstance(potential, WrappedPotential):
+        potential = potential.inner
+    return potential
 
 
 def energy_dtype(potential: Potential, one: Any) -> str:

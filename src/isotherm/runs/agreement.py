@@ -9,6 +9,8 @@ MOST_STRETCHES = 128
 # R-hat of chains that disagree, if there are few draws; no R-hat below the second is worth a word.
 _DISAGREEING, _AGREEING = 1.05, 1.01
 _BY_CHANCE = 1e-3
+# No R-hat above this, and no mean of fewer effective draws, goes without a word.
+MAX_R_HAT, MIN_EFFECTIVE_DRAWS = 1.1, 50.0
 # Standard deviations by which the start of a run may differ from its end.
 _LEAST_DRIFT = 0.1
 
@@ -54,7 +56,8 @@ def r_hat_of(stretches: Stretches) -> np.ndarray:
 def largest_r_hat(num_halves: int, draws_within: np.ndarray) -> np.ndarray:
     """What R-hat may be, shape (K,): at most 1.05, more for many functions, of which some differ by chance, less for many draws.
 
-    For chains that agree R-hat^2 - 1 is about a chi-square of the halves less one over the effective draws.
+    For chains that agree R-hat^2 - 1 is about a chi-square of the halves less one over the effective draws. Of few draws a larger
+    one may be chance: then nobody knows, which is another note (`MAX_R_HAT`).
     """
     degrees = max(num_halves - 1, 1)
     chance = scipy.special.chdtri(degrees, _BY_CHANCE / len(draws_within))

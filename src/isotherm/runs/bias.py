@@ -50,6 +50,7 @@ class Bias(NamedTuple):
         log_weights: of these draws, shape (chain, S).
         tilts: s at these: the density of the run over that which was asked for is 1 + s, up to second order. From all of them, and
             with stretches of the run left out, shape (1 + G, chain, S).
+        weight_errors: the part of the tilts that noise on energies puts into the weights of a contour sampler, shape (chain, S).
         heats: by which share the temperatures of the coordinates are higher than expected, likewise (1 + G, d); zero where unknown.
         leaf_heats: by which share the temperatures of the whole position, and then of every leaf, are higher than that of the run,
             likewise (1 + G, 1 + leaves): the mean of (x - center) . g over that of their numbers; zero where unknown.
@@ -67,6 +68,7 @@ class Bias(NamedTuple):
     draws: Any
     log_weights: np.ndarray
     tilts: np.ndarray
+    weight_errors: np.ndarray
     heats: np.ndarray
     leaf_heats: np.ndarray
     leaf_sizes: np.ndarray
@@ -84,6 +86,15 @@ class Bias(NamedTuple):
     def measure(self, run: Any) -> "Bias":
         """What was measured, whatever is kept of the run."""
         return self
+
+    def reweighted(self, log_weights: np.ndarray) -> "Bias":
+        """The same with other weights of all draws of the run, shape (chain, draw)."""
+        kept = log_weights[:, self.places(log_weights.shape[1])]
+        return self._replace(log_weights=np.where(np.isfinite(self.log_weights), kept, -np.inf))
+
+    def places(self, num_draws: int) -> np.ndarray:
+        """Which of a chain's draws were looked at."""
+        return np.linspace(0, num_draws - 1, self.log_weights.shape[1]).astype(int)
 
     def of(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """By how much the means of K functions are off, and the error of that; `values` at the draws, shape (chain, S, K)."""
@@ -128,8 +139,7 @@ def is_small(draws: Any, lead: int) -> bool:
 
 
 def bias_from(stored: dict[str, Any]) -> Bias:
-    """From what `Bias._asdict` made, after a folder has made arrays of all numbers; older folders have no heats of leaves."""
-    stored = {"leaf_heats": np.zeros((1 + NUM_GROUPS, 1)), "leaf_sizes": np.zeros(1, int), **stored}
+    """From what `Bias._asdict` made, after a folder has made arrays of all numbers."""
     plain = {name: stored[name].item() for name in ("is_measured", "drift", "step_size", "is_exact")}
     return Bias(**{**stored, **plain})
 

@@ -1,26 +1,37 @@
 """What is wrong with a ladder or a contour, in words, and what to do about it."""
 
+from collections.abc import Iterator
+
 import jax
 import numpy as np
+import scipy
 
 from isotherm.contour.contour import DEFAULT_BOUNDS
+from isotherm.runs.run_data import is_a
 from isotherm.runs.run_estimates import RunEstimates
 
 # A range of multipliers below this flattens nothing.
 _LEAST_RANGE = 1e-3
 # Nats by which noise may raise the probability of a swap on average, and by how much it may differ from place to place.
-_MOST_SWAP_BIAS, _MOST_UNEVEN = 0.1, 0.5
+MAX_SWAP_BIAS, MAX_UNEVEN = 0.1, 0.1
+# Batches of an epoch, below which the noise of one swap is remembered by the next, and the nats of noise that matter then.
+MIN_BATCHES, MAX_REMEMBERED = 8, 0.1
+# The variance of a swap's exponent over the examples it is estimated from.
+MAX_NOISE_PER_EXAMPLE = 0.25
 # Exponents above which a factor is not worth its digits.
 _LARGE_EXCESS = 14.0
-# Noise of energies times the slope of log weights.
-_MOST_BLUR = 1.5
+# What noise may leave wrong with log weights; and its product with their slope, where that is not known.
+MAX_WEIGHT_ERROR, MAX_BLUR = 0.05, 0.3
 # Expected swaps of a pair in a window, if its gate stayed open.
 _MOST_SWAPS_IN_WINDOW = 0.5
 # Swaps that a pair would have accepted while it rests.
 _MAX_SWAPS_WHILE_RESTING = 0.02
 # Steps of hot rungs may forget this share of a well, and replicas may differ by this R-hat.
-_LONGEST_HOT_STEP, _MOST_STIFF, _LARGEST_R_HAT = 0.6, 0.03, 1.2
-_MOST_LOOKS, _ROUND_TRIPS = 2_000, 20
+_LONGEST_HOT_STEP, _MOST_STIFF = 0.6, 0.03
+# Coordinates of large positions that are watched.
+_MOST_WATCHED = 64
+# Replicas may explain this share of the variance between their tours, with this probability by chance; and tours of a ladder that tell.
+MAX_SHARE_OF_REPLICAS, BY_CHANCE, MIN_TOURS, MIN_TOURS_PER_REPLICA = 0.3, 1e-5, 10, 2
 # Logarithms of weights may move by this share of their spread while draws are taken, or so many errors of that. A factor of two on
 # the eighth of the draws that comes first matters to no average.
 _MOST_MOVED, _SURE, _FACTOR_OF_TWO = 0.5, 5.0, 0.7
@@ -56,12 +67,14 @@ def _times(excess: float) -> str:
 
 def _less_noise(run: RunEstimates) -> str:
     """What else lowers the noise of energies; shared batches and control variates where there are none yet."""
-    name = run.name or ""
+    sampler = run.config["sampler"]
     is_shared = run.described_potential.get("is_batch_shared")
     batches = (
         "larger batches (`batch_size`)" if is_shared else "larger batches that replicas share (`is_batch_shared=True`)"
     )
-    control = "" if "vr_" in name else f", or control variates (`iso.vr_{'resghmc' if 'hmc' in name else 'resgld'}`)"
+    if is_a(sampler["estimator"], "ControlVariate"):
+        return f", or use {batches}"
+    control = f", or control variates (`iso.vr_{'resghmc' if is_a(sampler['kernel'], 'SGHMC') else 'resgld'}`)"
     return f", or use {batches}{control}"
 
 
@@ -69,7 +82,7 @@ def _notes_on_swaps(run: RunEstimates) -> list[str]:
     """Whether swaps let too much through."""
     coupling = run.config["sampler"]["coupling"]
     rule, scheme = coupling.get("rule", {}), coupling.get("scheme", {})
-    if rule.get("class") != "Corrected":
+    if not is_a(rule, "Corrected"):
         return []
     notes = []
     factor = rule["correction_factor"]
@@ -79,19 +92,29 @@ def _notes_on_swaps(run: RunEstimates) -> list[str]:
     variances = np.asarray(run.stats["variance_of_difference"])
     if variances.shape == spans.shape and left > 0 and not run.config.get("is_exact"):
         excess = float(np.nanmax(np.where(np.isfinite(variances), 0.5 * left * spans**2 * variances, 0.0)))
-        if excess > _MOST_SWAP_BIAS:
+        if excess > MAX_SWAP_BIAS:
             notes.append(
                 f"Noise on the energies makes swaps up to {_times(excess)} times as likely as they should be, and lets hot states "
                 f"into the target. Use `correction_factor=1`{_less_noise(run)}."
             )
     uneven = np.asarray(run.stats["spread_of_variance"])
-    if uneven.shape == spans.shape and factor is not None and not run.config.get("is_exact"):
+    reads_noise = run.config.get("reads_noise", False)
+    if uneven.shape == spans.shape and factor is not None and not run.config.get("is_exact") and not reads_noise:
         excess = float(np.nanmax(np.where(np.isfinite(uneven), 0.5 * spans**2 * uneven, 0.0)))
-        if excess > _MOST_UNEVEN:
+        if excess > MAX_UNEVEN:
+            better = 'Use `variance="batch"`, bring' if rule.get("variance") == "tracked" else "Bring"
             notes.append(
                 "The noise of energies depends on where replicas are, so that one correction for all makes some swaps "
-                f"{_times(excess)} times too likely and others too rare. Bring the temperatures closer{_less_noise(run)}."
+                f"{_times(excess)} times too likely and others too rare. {better} the temperatures closer{_less_noise(run)}."
             )
+    noise = np.where(np.isfinite(variances), 0.5 * spans**2 * variances, 0.0)
+    size = run.described_potential.get("batch_size")
+    if reads_noise and size and 2.0 * np.max(noise) > size * MAX_NOISE_PER_EXAMPLE and factor == 1.0:
+        notes.append(
+            f"The noise of swaps is too large for batches of {size}, from which its variance is estimated: hot states reach the "
+            f"target. Bring the temperatures closer{_less_noise(run)}."
+        )
+    notes += _notes_on_epochs(run, noise)
     if coupling.get("ignores_prior"):
         notes.append(
             "Swaps read the loss without the prior, while rungs temper both: the draws follow another distribution. Leave out "
@@ -113,6 +136,21 @@ def _notes_on_swaps(run: RunEstimates) -> list[str]:
     return notes
 
 
+def _notes_on_epochs(run: RunEstimates, noise: np.ndarray) -> list[str]:
+    """Whether epochs have so few batches that the noise of one swap is taken back by the next."""
+    potential = run.described_potential
+    size, number = potential.get("batch_size"), run.config.get("num_examples")
+    if potential.get("batching") != "epochs" or not size or not number or run.config.get("is_exact"):
+        return []
+    batches = -(-number // size)
+    if not 1 < batches < MIN_BATCHES or np.max(noise) < MAX_REMEMBERED:
+        return []
+    return [
+        f"An epoch has {batches} batches, whose noise cancels, so that a swap undoes what the last one let through: the spread of "
+        'draws may be off by some percent. Use `batching="independent"`, or smaller batches.'
+    ]
+
+
 def _notes_on_hot_rungs(run: RunEstimates) -> list[str]:
     """Whether hot rungs sample their distribution, and whether what they do is carried down."""
     notes = []
@@ -125,31 +163,71 @@ def _notes_on_hot_rungs(run: RunEstimates) -> list[str]:
                 f"The largest step of the ladder, {ratio * run.bias.step_size:.2g}, is too long for the wells around {share:.0%} "
                 "of the draws: hot rungs miss them, and swaps bring that down to the target. Lower the step sizes of hot rungs."
             )
-    if np.sum(run.stats["round_trips"]) >= _ROUND_TRIPS and _replicas_differ(run):
-        notes.append(
-            "Replicas make round trips, and yet each brings its own part of space to the target: the hottest rung does not move "
-            "them about. Raise its temperature or its step size, or give it noise."
-        )
-    return notes
+    return notes + _notes_on_tours(run)
 
 
-def _replicas_differ(run: RunEstimates) -> bool:
-    """Whether the draws of a ladder's target depend on which replica was there."""
+def _notes_on_tours(run: RunEstimates) -> list[str]:
+    """Whether replicas remember, when they come back to the target, what they brought there before they went up the ladder.
+
+    A tour is what a replica brings to the target between two visits of the hottest rung. Where that forgets, all tours are alike,
+    and which replica made them says nothing of their means.
+    """
+    trips = np.sum(np.asarray(run.stats["round_trips"]).reshape(-1, np.shape(run.stats["round_trips"])[-1]), axis=1)
+    if np.sum(trips) == 0:
+        return []
+    replicas = np.shape(run.stats["round_trips"])[-1]
+    if np.any(trips < max(MIN_TOURS, MIN_TOURS_PER_REPLICA * replicas)):
+        return [
+            f"A ladder of {replicas} replicas made only {int(np.min(trips))} round trips: too few to tell whether its hottest rung "
+            "forgets. Run longer."
+        ]
+    shares = [_share_of_replicas(*ladder) for ladder in _ladders(run)]
+    worst = max(shares, default=0.0)
+    if worst == 0.0:
+        return []
+    return [
+        f"Replicas make round trips, and yet each brings its own part of space to the target ({worst:.0%} of the variance between "
+        "tours): the hottest rung does not move them about. Masses of modes are those of the starts. Raise the temperature or the "
+        "step size of the hottest rung, or run longer."
+    ]
+
+
+def _ladders(run: RunEstimates) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Of every ladder, the rungs of its replicas (draw, P) and numbers that are watched at the target, (draw, K)."""
     rung = np.asarray(run.observed["rung"])
-    places = np.unique(np.linspace(0, run.num_draws - 1, min(_MOST_LOOKS, run.num_draws)).astype(int))
-    replica = np.argmin(rung[..., places, :], axis=-1)
-    lead = replica.shape
-    leaves = [np.asarray(leaf[(*(slice(None),) * (len(lead) - 1), places)]) for leaf in jax.tree.leaves(run.draws)]
-    values = np.concatenate([leaf.reshape(*lead, -1) for leaf in leaves], axis=-1).astype(np.float64)
-    values, replica = values.reshape(-1, lead[-1], values.shape[-1]), replica.reshape(-1, lead[-1])
-    for of_ladder, numbers in zip(values, replica, strict=True):
-        groups = [of_ladder[numbers == one] for one in np.unique(numbers)]
-        groups = [group for group in groups if len(group) >= len(numbers) / (4 * len(groups))]
-        within = sum(len(group) * np.var(group, axis=0) for group in groups)
-        total = np.var(np.concatenate(groups), axis=0) * sum(len(group) for group in groups)
-        if len(groups) < 2 or not np.any(total > _LARGEST_R_HAT**2 * np.maximum(within, 1e-30)):
-            return False
-    return True
+    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(run.draws)]
+    lead = rung.shape[:-1]
+    values = np.concatenate([leaf.reshape(*lead, -1) for leaf in leaves], axis=-1)
+    chosen = np.unique(np.linspace(0, values.shape[-1] - 1, min(values.shape[-1], _MOST_WATCHED)).astype(int))
+    values = np.concatenate([values[..., chosen], np.asarray(run.energies)[..., None]], axis=-1)
+    flat = (rung.reshape(-1, *rung.shape[-2:]), values.reshape(-1, *values.shape[-2:]))
+    yield from zip(*flat, strict=True)
+
+
+def _share_of_replicas(rung: np.ndarray, values: np.ndarray) -> float:
+    """The share of the variance between tours that replicas explain, of the number where it is largest; 0 where it is no more
+    than chance allows.
+    """
+    replica, hottest = np.argmin(rung, axis=-1), rung.shape[-1] - 1
+    tour = np.cumsum(rung == hottest, axis=0)[np.arange(len(rung)), replica]
+    _, places, counts = np.unique(replica * (tour.max() + 1) + tour, return_inverse=True, return_counts=True)
+    means = np.stack([np.bincount(places, column) for column in values.T.astype(np.float64)], axis=1) / counts[:, None]
+    owners = np.bincount(places, replica) / counts
+    names, groups, sizes = np.unique(np.round(owners).astype(int), return_inverse=True, return_counts=True)
+    number, kinds = len(means), len(names)
+    if kinds < 2 or number - kinds < kinds or not np.all(np.isfinite(means)):
+        return 0.0
+    of_group = np.stack([np.bincount(groups, column) for column in means.T], axis=1) / sizes[:, None]
+    within = np.sum((means - of_group[groups]) ** 2, axis=0)
+    total = np.sum((means - means.mean(axis=0)) ** 2, axis=0)
+    # A coordinate that never moved has no variance to share.
+    share = np.where(total > 1e-12 * np.sum(means**2, axis=0), 1.0 - within / np.maximum(total, 1e-300), 0.0)
+    ratio = share / (kinds - 1) / np.maximum((1.0 - share) / (number - kinds), 1e-300)
+    chance = scipy.special.fdtrc(kinds - 1, number - kinds, ratio) * len(share)
+    # Of so many groups chance alone explains this much.
+    expected = (kinds - 1) / (number - 1)
+    is_sure = (chance < BY_CHANCE) & (share - expected > MAX_SHARE_OF_REPLICAS)
+    return float(np.max(np.where(is_sure, share, 0.0)))
 
 
 def _rows(array: np.ndarray) -> np.ndarray:
@@ -167,7 +245,7 @@ def _share_below(run: RunEstimates) -> float:
 
 def _notes_on_settling(run: RunEstimates) -> list[str]:
     """Whether weights at the start of the draws are of another theta than later ones."""
-    if run.config["sampler"]["coupling"]["field"]["class"] == "Cumulative":
+    if is_a(run.config["sampler"]["coupling"]["field"], "Cumulative"):
         # A running sum settles for as long as lower energies are found, which its weights allow for.
         return []
     weights = np.asarray(run.log_weights)
@@ -219,13 +297,18 @@ def notes_on_contours(run: RunEstimates) -> list[str]:
         )
     notes += _notes_on_settling(run)
     theta = np.asarray(stats["theta"])
-    if run.config["sampler"]["coupling"]["field"]["class"] == "Theta" and np.max(theta[..., -1]) > 0.9:
+    if is_a(run.config["sampler"]["coupling"]["field"], "Theta") and np.max(theta[..., -1]) > 0.9:
         notes.append(
             'Theta has run away into the top bin, where psi is 1 and nothing pushes it back: the field "theta" has no fixed point '
             'here. Raise the partition above all energies, or use the field "psi".'
         )
-    noisy = float(np.max(stats.get("noise_times_slope", 0.0)))
-    if noisy > _MOST_BLUR and not run.config.get("is_exact"):
+    left, noisy = run.config.get("weight_error"), float(np.max(stats.get("noise_times_slope", 0.0)))
+    if left is not None and left > MAX_WEIGHT_ERROR:
+        notes.append(
+            f"Noise on the energies makes weights wrong by a factor of up to {np.exp(left):.3g}, after what is known of it was taken "
+            "off: use larger batches, a control variate, wider bins, or a smaller `zeta`."
+        )
+    if left is None and noisy > MAX_BLUR and not run.config.get("is_exact"):
         notes.append(
             f"Energy noise times the slope of the weights is {noisy:.2g}, so that weights are biased: use larger batches, a "
             "control variate, wider bins, or a smaller `zeta`."

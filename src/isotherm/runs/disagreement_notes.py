@@ -4,7 +4,7 @@ import jax
 import numpy as np
 
 from isotherm.runs.estimates import Estimate
-from isotherm.runs.run_data import RunData
+from isotherm.runs.run_data import RunData, is_a
 from isotherm.runs.standard_errors import DISAGREEMENT
 
 # R-hat above this is that of chains which hardly overlap.
@@ -65,7 +65,7 @@ def _notes_on_escape(run: RunData, coordinates: np.ndarray) -> list[str]:
     grows = parts[2] + parts[3] > _LEAST_GROWTH * (parts[0] + parts[1]) and parts[3] > _LEAST_LATE_GROWTH * parts[2]
     if not grows or energies[3] > energies[0]:
         return []
-    given = _SIGNS.get(run.described_potential.get("class", ""))
+    given = next((words for name, words in _SIGNS.items() if is_a(run.described_potential, name)), None)
     sign = "" if given is None else f" If you passed {given[0]}, whose sign is the other one, write `{given[1]}`."
     return [
         "Chains are still moving away from where they started, to lower energies: the run is too short for its step size, or "

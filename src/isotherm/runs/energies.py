@@ -7,6 +7,7 @@ import numpy as np
 import scipy
 
 from isotherm.foundation.errors import check_integer, check_real
+from isotherm.runs.bias import Bias
 from isotherm.runs.estimates import Estimate, effective_sample_size, normalized_weights, sum_stretches
 from isotherm.runs.standard_errors import HEAVIEST_TAIL, errors_of, tail_that_matters, why_unknown
 
@@ -57,15 +58,14 @@ class OverlapWarning(UserWarning):
 
 
 def log_z_ratio(
-    energies: np.ndarray, log_weights: np.ndarray, temperature: float, to: float, noise: float | None
+    log_weights: np.ndarray, tilt: np.ndarray, temperature: float, to: float, bias: Bias | None
 ) -> Estimate:
-    """Log Z(to) - log Z(temperature), where Z is the integral of exp(-U / T), with its error.
+    """Log Z(to) - log Z(temperature), where Z is the integral of exp(-U / T), with its error and bias.
 
-    With a = 1 / temperature - 1 / to it is the logarithm of the mean of exp(a U). Noise of standard deviation s on the energies
-    raises it by a^2 s^2 / 2 if it is Gaussian and the same everywhere, which is taken off where `noise` is known.
+    It is the logarithm of the mean of exp(tilt), the tilt of a draw being (1 / temperature - 1 / to) U(x).
     """
     weights = np.asarray(log_weights, np.float64)
-    tilt = np.where(np.isfinite(weights), log_tilt(energies, temperature, to), 0.0)
+    tilt = np.where(np.isfinite(weights), tilt, 0.0)
     tilted = weights + tilt
     ratio = float(np.asarray(scipy.special.logsumexp(tilted))) - float(np.asarray(scipy.special.logsumexp(weights)))
     # Relative to their own mean, and in double precision: tilts may span hundreds of nats.
@@ -85,20 +85,18 @@ def log_z_ratio(
         remedy = "Go there in smaller steps, with a run at a temperature between, or flatten further (`zeta`)."
         notes.append(f"{reason}. {remedy}")
         warnings.warn(notes[-1], OverlapWarning, stacklevel=3)
-    slope = 1.0 / temperature - 1.0 / to
-    if noise is None:
-        notes.append(
-            f"The noise s of the energies is unknown: if they have any, {slope**2 / 2:.3g} s^2 is too much here."
-        )
-    shift = 0.0 if noise is None else 0.5 * (slope * noise) ** 2
+    off, off_error = np.nan, np.nan
+    if bias is not None:
+        first = relative[0] if relative.ndim == 3 else relative
+        (off,), (off_error,) = bias.of(first[:, bias.places(first.shape[1])][..., None])
     return Estimate(
-        mean=np.asarray(ratio - shift),
+        mean=np.asarray(ratio),
         std_error=(errors.std_error / errors.mean)[0],
         effective_draws=np.asarray(effective),
         spread=(errors.spread / errors.mean)[0],
         r_hat=errors.r_hat[0],
         degrees=errors.degrees[0],
         notes=tuple(notes),
-        bias=np.asarray(np.nan),
-        bias_error=np.asarray(np.nan),
+        bias=np.asarray(off / errors.mean[0]),
+        bias_error=np.asarray(off_error / errors.mean[0]),
     )

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from isotherm.runs.bias import Bias
 
 
+# Of sums of weights.
+_ROUNDING = 1e-9
+
+
 def mode_masses(modes: Any, draws: Any, log_weights: np.ndarray, num_modes: int | None = None) -> np.ndarray:
     """Weight of the draws that belong to each mode.
 
@@ -50,7 +54,7 @@ def estimate_mode_masses(
 
     found = estimate_each(indicators, draws, log_weights, bias, are_particles)
     # That of a mode which nobody met, or nobody left, is not zero.
-    is_unknown = (found.mean <= 0.0) | (found.mean >= 1.0)
+    is_unknown = (found.mean <= 0.0) | (found.mean >= 1.0 - _ROUNDING)
     if not np.any(is_unknown):
         return found
     notes = (*found.notes, "The error of modes that no draw was in, or all were, is unknown.")

@@ -3,6 +3,7 @@
 import jax
 import numpy as np
 
+from isotherm.runs.run_data import is_a
 from isotherm.runs.run_estimates import RunEstimates
 
 # Networks whose loss is looked at, in the last part of a run.
@@ -24,7 +25,7 @@ def notes_on_networks(run: RunEstimates) -> list[str]:
             "run lasts. Pass `weight_decay`, the precision of a Gaussian prior, such as 1.0."
         )
     least = run.config.get("loss_without_inputs")
-    is_decay = prior.get("class") == "WeightDecay"
+    is_decay = is_a(prior, "WeightDecay")
     precision = prior["precision"] if is_decay else 0.0
     if 0.0 < precision < _LEAST_PRECISION and run.claims_distribution:
         notes.append(

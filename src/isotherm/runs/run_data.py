@@ -8,9 +8,33 @@ import jax
 import numpy as np
 
 from isotherm.foundation.errors import check_real, refuse, short
-from isotherm.runs import saving
+from isotherm.runs import contour_noise, saving
 from isotherm.runs.bias import Bias
 from isotherm.runs.record_times import RecordTimes
+
+
+def _without_noise(
+    log_weights: Any, energies: Any, stats: dict[str, Any], config: dict[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+    """Corrected log weights, and the configuration with what is left of the error, which says that they are."""
+    if "weight_slopes" not in stats or config.get("is_exact") or "weight_error" in config:
+        return log_weights, config
+    weights, read = np.asarray(log_weights), np.asarray(energies)
+    if weights.ndim == 2:
+        weights, left = contour_noise.corrected(weights, read, stats, config)
+        return weights, {**config, "weight_error": left}
+    found, errors = [], []
+    for number, one in enumerate(weights):
+        own = jax.tree.map(lambda leaf: np.asarray(leaf)[number], stats)  # noqa: B023
+        row, left = contour_noise.corrected(one, read[number], own, config)
+        found.append(row)
+        errors.append(left)
+    return np.stack(found), {**config, "weight_error": max(errors)}
+
+
+def is_a(described: Any, name: str) -> bool:
+    """Whether a part that a configuration describes is of a class, or of one that extends it."""
+    return isinstance(described, dict) and (described.get("class") == name or name in described.get("extends", ()))
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -43,10 +67,14 @@ class RunData:
         environment: dict[str, Any],
         **totals: Any,
     ) -> Self:
-        """A run from its records; those past the end of a run that stopped early are left out."""
+        """A run from its records; those past the end of a run that stopped early are left out.
+
+        Weights of contour samplers are corrected for the noise of energies, once it is known what it was.
+        """
+        log_weights, config = _without_noise(arrays["log_weights"], arrays["energies"], stats, config)
         run = cls(
             arrays["draws"],
-            arrays["log_weights"],
+            log_weights,
             arrays["energies"],
             times,
             stats,
@@ -72,7 +100,7 @@ class RunData:
     @property
     def is_network(self) -> bool:
         """Whether the draws are weights of a network."""
-        return self.described_potential.get("class") == "NetworkPotential"
+        return is_a(self.described_potential, "NetworkPotential")
 
     @property
     def described_potential(self) -> dict[str, Any]:
@@ -101,7 +129,7 @@ class RunData:
     def claims_distribution(self) -> bool:
         """Whether draws are to follow exp(-U / T): not those of a descent without noise, nor of swaps by a buffer."""
         rule = self.config["sampler"].get("coupling", {}).get("rule", {})
-        return self.config.get("temperature") != 0.0 and rule.get("class") != "Deterministic"
+        return self.config.get("temperature") != 0.0 and not is_a(rule, "Deterministic")
 
     @property
     def has_run_axis(self) -> bool:

@@ -1,6 +1,7 @@
 """Estimates from a run: all honor the weights of its draws."""
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from isotherm.foundation.errors import refuse
 from isotherm.runs import energies as by_energy
-from isotherm.runs import estimates, moments
+from isotherm.runs import contour_noise, estimates, moments
 from isotherm.runs import modes as by_mode
 from isotherm.runs.bias import Bias, is_small
 from isotherm.runs.bias_notes import hot_leaves
@@ -117,30 +118,57 @@ class RunEstimates(RunData):
         if finite.size == 0 or np.ptp(finite) < 1e-6:
             remedy = "Use a contour sampler such as `iso.icsgld`; or `reweighted(to)`, and look at its effective draws."
             refuse("run", "one that flattened the energy", f"{self.name}, whose draws all weigh the same", remedy)
-        measured = float(np.mean(self.stats.get("energy_noise", np.nan)))
-        noise = 0.0 if self.config.get("is_exact") else (measured if np.isfinite(measured) else None)
-        return by_energy.log_z_ratio(np.asarray(self.energies), log_weights, self.temperature, to, noise)
+        return self._noted(
+            by_energy.log_z_ratio(log_weights, self._log_tilt(to), self.temperature, to, self._small_bias())
+        )
 
     def reweighted(self, to: float) -> Self:
         """The same draws with the weights of another temperature.
 
-        Exact when energies are; also with Gaussian noise that is the same everywhere, which weighs all draws alike.
+        Exact when energies are; also with Gaussian noise that is the same everywhere.
         """
         self._refuse_jacobians()
-        tilt = by_energy.log_tilt(np.asarray(self.energies), self.temperature, to)
+        tilt = self._log_tilt(to)
         log_weights = np.asarray(self.log_weights, np.float64)
         # Draws of a diverged chain have no energy, and go on counting for nothing.
         log_weights = log_weights + np.where(np.isfinite(log_weights), tilt, 0.0)
-        return dataclasses.replace(self, log_weights=log_weights, config={**self.config, "temperature": float(to)})
+        # What the steps do to the draws is that of their own temperature.
+        bias = None if self.bias is None else self.bias.reweighted(log_weights[0] if self.has_run_axis else log_weights)
+        config = {**self.config, "temperature": float(to)}
+        return dataclasses.replace(self, log_weights=log_weights, config=config, checkup=bias)
+
+    def _log_tilt(self, to: float) -> np.ndarray:
+        """What log weights gain at another temperature, without what noise on the energies adds."""
+        energies = np.asarray(self.energies)
+        tilt = by_energy.log_tilt(energies, self.temperature, to)
+        if "weight_error" not in self.config:
+            return tilt
+        slope, weights = 1.0 / self.temperature - 1.0 / to, np.zeros(energies.shape)
+        runs = zip(self.split_runs(), energies if self.has_run_axis else energies[None], strict=True)
+        taken = [
+            contour_noise.corrected(np.zeros(each.shape), each, run.stats, self.config, slope)[0]
+            - contour_noise.corrected(np.zeros(each.shape), each, run.stats, self.config)[0]
+            for run, each in runs
+        ]
+        return tilt + np.reshape(taken, weights.shape)
 
     @property
     def _are_particles(self) -> bool:
         return bool(self.config.get("is_joint"))
 
+    @functools.cached_property
+    def coupling_notes(self) -> tuple[str, ...]:
+        """What is wrong with a ladder or a contour, and so with every estimate."""
+        from isotherm.runs.coupling_notes import notes_on_contours, notes_on_exchange
+
+        return (*notes_on_exchange(self), *notes_on_contours(self))
+
     def _noted(self, found: estimates.Estimate) -> estimates.Estimate:
-        """With notes on what of the bias is not known, or not in its estimate."""
+        """With notes on couplings, and on what of the bias is not known, or not in its estimate."""
         if not self.claims_distribution:
             return found
+        if np.any(np.asarray(self.stats.get("diverged_at", 0)) < 0):
+            found = found._replace(notes=(*found.notes, *self.coupling_notes))
         bias = self._small_bias()
         if bias is not None and np.any(hot_leaves(bias)[0]):
             return found._replace(notes=(*found.notes, estimates.TOO_HOT))

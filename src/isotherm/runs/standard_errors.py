@@ -15,7 +15,15 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from isotherm.runs.agreement import MOST_STRETCHES, Stretches, drift_of, largest_r_hat, r_hat_of
+from isotherm.runs.agreement import (
+    MAX_R_HAT,
+    MIN_EFFECTIVE_DRAWS,
+    MOST_STRETCHES,
+    Stretches,
+    drift_of,
+    largest_r_hat,
+    r_hat_of,
+)
 
 # Neighbors with a correlation above this are merged. Larger values give errors that are too small for slow chains.
 _MOST_CORRELATION = 0.15
@@ -27,6 +35,8 @@ _DRAWS_PER_CHAIN = 5.0
 _FEWEST_CARRYING, _FEWEST_DEGREES = 8.0, 3.0
 # Above this shape the tail of the weights has no variance.
 HEAVIEST_TAIL = 0.5
+# Ratios above this are not worth their digits.
+_MANY_DEVIATIONS = 1e3
 # How a note on chains that disagree begins.
 DISAGREEMENT = "Chains disagree with one another"
 # The least that the largest weight must be over the mean for a tail to be looked for.
@@ -192,18 +202,35 @@ def why_unknown(errors: Errors) -> tuple[str, ...]:
         )
     if np.any(errors.drift):
         worst = float(np.max(np.abs(errors.drift)))
+        far = f"up to {worst:.2g}" if worst < _MANY_DEVIATIONS else "many"
         notes.append(
-            f"The start of the run is up to {worst:.2g} standard deviations from its end: chains were still on their way. Leave "
+            f"The start of the run is {far} standard deviations from its end: chains were still on their way. Leave "
             "out more of the start with `burn_in`, or run longer."
         )
     is_apart = np.nan_to_num(errors.r_hat, nan=1.0) > largest_r_hat(errors.num_halves, errors.draws_within)
     if np.any(is_apart):
         worst = float(np.max(errors.r_hat[is_apart]))
         notes.append(
-            f"{DISAGREEMENT} (R-hat {worst:.3g}): each has seen a part of the distribution only. Errors "
+            f"{DISAGREEMENT} (R-hat {f'{worst:.3g}' if worst < _MANY_DEVIATIONS else 'above 1,000'}): each has seen a part of the distribution only. Errors "
             "hold if their starts follow the distribution."
         )
-    return tuple(notes)
+    return (*notes, *_notes_on_few_draws(errors, is_apart))
+
+
+def _notes_on_few_draws(errors: Errors, is_apart: np.ndarray) -> list[str]:
+    """Whether there are too few draws to compare chains, or to know an error, where nothing else was said of it."""
+    notes = []
+    is_short = (np.nan_to_num(errors.r_hat, nan=1.0) > MAX_R_HAT) & ~is_apart
+    if np.any(is_short):
+        worst, number = float(np.max(errors.r_hat[is_short])), float(np.min(errors.draws_within[is_short]))
+        notes.append(
+            f"R-hat is {worst:.3g}, with about {number:.0f} effective draws: too few to tell whether chains agree. Run longer."
+        )
+    is_few = np.isfinite(errors.std_error) & (errors.std_error > 0) & (errors.effective_draws < MIN_EFFECTIVE_DRAWS)
+    if np.any(is_few) and not np.any(is_short):
+        fewest = float(np.min(errors.effective_draws[is_few]))
+        notes.append(f"There are only about {fewest:.0f} effective draws: errors are rough. Run longer.")
+    return notes
 
 
 def _finite(log_weights: np.ndarray) -> np.ndarray:

@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from isotherm.runs.bias_notes import notes_on_bias
-from isotherm.runs.coupling_notes import notes_on_contours, notes_on_exchange
 from isotherm.runs.cycle_notes import notes_on_cycles
 from isotherm.runs.disagreement_notes import notes_on_disagreement
 from isotherm.runs.estimates import TOO_HOT, UNKNOWN_BIAS
@@ -78,7 +77,8 @@ def summary_of(run: RunEstimates) -> Summary:
 
     found = run.estimate(coordinates)
     # What is known of the bias has notes of its own.
-    found = found._replace(notes=tuple(note for note in found.notes if note not in (UNKNOWN_BIAS, TOO_HOT)))
+    known = (UNKNOWN_BIAS, TOO_HOT, *(run.coupling_notes if run.claims_distribution and not _has_died(run) else ()))
+    found = found._replace(notes=tuple(note for note in found.notes if note not in known))
     nothing = np.full_like(found.mean, np.nan)
     columns = (found.mean, found.std_error, found.spread, found.effective_draws, found.r_hat)
     if not run.claims_distribution:
@@ -120,7 +120,7 @@ def _notes(run: RunEstimates, agreement: str = "") -> list[str]:
     notes += notes_at_once(run)
     if "diverged_at" not in run.stats or _has_died(run):
         return notes
-    notes += notes_on_exchange(run) + notes_on_contours(run) + notes_on_cycles(run) + notes_on_networks(run)
+    notes += [*run.coupling_notes, *notes_on_cycles(run), *notes_on_networks(run)]
     notes += _notes_on_precision(run)
     effective = run.effective_sample_size()
     if effective < 0.1 * total:

@@ -21,6 +21,10 @@ import numpy as np
 from isotherm.runs.bias import NUM_GROUPS, contradicted, weights_left_out
 
 
+# The share of what holds the draws, below which a mean Hessian says nothing of them.
+_LEAST_HOLD = 0.1
+
+
 class Probes(NamedTuple):
     """What was measured at draws, in units of the step: arrays of shape (chain, draw, d).
 
@@ -150,8 +154,10 @@ def _surroundings(probes: Probes, weights: np.ndarray, dynamics: Dynamics) -> _S
     rates, basis = np.linalg.eigh(0.5 * (hessian + hessian.T))
     turned = (position - mean) @ basis
     covariance = _mean_product(weights, turned, turned)
-    # A direction in which the energy curves downwards on average is held by what holds its draws.
-    rates = np.maximum(rates, dynamics.temperature / np.maximum(np.diag(covariance), 1e-30))
+    # A direction in which the energy is flat or curves downwards on average is held by what holds its draws. Elsewhere the mean
+    # Hessian stays: it is at least tau over the variance, and below that the draws are too cold, which must be seen.
+    holding = dynamics.temperature / np.maximum(np.diag(covariance), 1e-30)
+    rates = np.where(rates > _LEAST_HOLD * holding, rates, holding)
     forces = _mean_product(weights, one @ basis, other @ basis)
     noise = 0.5 * _mean_product(weights, one - other, one - other)
     return _Surroundings(mean, covariance, basis, rates, 0.5 * (forces + forces.T), basis.T @ noise @ basis)

@@ -50,6 +50,8 @@ class SwapOptions(TypedDict, total=False):
             noisy energies by schemes that try pairs in turn (`Adjacent`, `AllPairs`) on three rungs or more.
         ignores_prior: whether swaps may read the loss alone, where the potential has `coupling_includes_prior=False`. Rungs temper
             the prior too, so that the draws then follow another distribution; the thesis' networks are sampled so.
+        variance: "batch" corrects a swap by the variance of the noise of the two positions at hand, from the examples of their
+            mini-batch, where the potential has such; "tracked" by the mean variance of the two rungs, as the thesis does.
         adaptation: `exchange.EquiAcceptance(gain, of="temperature")` moves the inner temperatures until all pairs accept
             equally often; None leaves the ladder as it is.
         ladder: "auto" has a pilot find the rungs above the first temperature, all with the first step size; an
@@ -63,6 +65,7 @@ class SwapOptions(TypedDict, total=False):
     gate_log_correction: float
     fresh_energies: bool
     ignores_prior: bool
+    variance: str
     adaptation: EquiAcceptance | None
     ladder: str | PilotLadder | None
     box: Box
@@ -89,6 +92,7 @@ SWAP_DEFAULTS: SwapOptions = {
     "gate_log_correction": Corrected.gate_log_correction,
     "fresh_energies": Exchange.fresh_energies,
     "ignores_prior": Exchange.ignores_prior,
+    "variance": Corrected.variance,
     "adaptation": Exchange.adaptation,
     "ladder": None,
     "box": None,
@@ -134,7 +138,8 @@ def exchange_sampler(
 ) -> Sampler:
     """The sampler of a ladder with the options of a constructor."""
     options: dict[str, Any] = {**SWAP_DEFAULTS, **FACTOR_DEFAULTS, **given}
-    rule = dataclasses.replace(rule, gate_log_correction=options["gate_log_correction"])
+    changes = {name: options[name] for name in ("gate_log_correction", "variance")}
+    rule = dataclasses.replace(rule, **changes)
     ladder = _found_or_given(options["ladder"], ladder)
     # A ladder that is to be found may have many rungs.
     number = ladder.num_rungs if not isinstance(ladder, PilotLadder) else None

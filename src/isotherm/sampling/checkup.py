@@ -14,8 +14,9 @@ from isotherm.engine.program import identity
 from isotherm.foundation.parts import number_dtype
 from isotherm.foundation.randomness import Purpose, run_keys
 from isotherm.foundation.schedules import values_at
-from isotherm.potentials.potential import Potential, WrappedPotential
-from isotherm.runs.bias import MOST_COORDINATES, Bias
+from isotherm.potentials.potential import Potential, innermost
+from isotherm.runs.bias import MOST_COORDINATES, NUM_GROUPS, Bias, weights_left_out
+from isotherm.runs.contour_noise import local_noise, weight_functions
 from isotherm.runs.pytree_json import named_leaves
 from isotherm.runs.tilt import Dynamics, Epoch, Probes, largest_drift, leaf_heats_of, rates_of, tilts_of
 from isotherm.sampling.prepare import PreparedRun
@@ -81,11 +82,12 @@ class Checkup:
         most = min(MOST_COORDINATES, max(len(run.log_weights) * len(chosen) // _DRAWS_PER_COORDINATE, 1))
         coordinates = np.unique(np.linspace(0, size - 1, min(size, most)).astype(int))
         places = coordinates if space is None else space.places(self.position)[coordinates]
-        scale = np.full((len(run.log_weights), len(coordinates)), math.sqrt(step))
+        # The displacement by a step's noise: units of positions and of energies then cancel.
+        scale = np.full((len(run.log_weights), len(coordinates)), math.sqrt(step * temperature))
         if self.preconditioner is not None:
             scale = scale * np.sqrt(flat_numbers(self.preconditioner, 1)[:, coordinates])
         given = np.asarray(run.log_weights)[:, chosen]
-        probes, jumps, virials = self._probes(run, rows, coordinates, scale, centers_of(rows[0], given))
+        probes, jumps, virials, energies = self._probes(run, rows, coordinates, scale, centers_of(rows[0], given))
         dynamics = self._dynamics(run, chosen, scale)
         # A step away from a draw the energy may be infinite, or not a number.
         is_seen = np.all([np.all(np.isfinite(part), axis=-1) for part in (*probes, jumps[..., None])], axis=0)
@@ -93,6 +95,8 @@ class Checkup:
         if not np.any(np.isfinite(log_weights)):
             return None
         tilts, heats, is_measured = tilts_of(probes, log_weights, dynamics)
+        read = np.asarray(run.energies, np.float64)[:, chosen]
+        of_weights = self._weight_errors(run, temperature * energies, read, log_weights)
         sizes = np.array([size, *(leaf[0, 0].size for leaf in jax.tree.leaves(rows[0]))])
         errors = self.sampler.kernel.step_errors
         return Bias(
@@ -100,14 +104,15 @@ class Checkup:
             coordinates=places,
             draws=shown if len(coordinates) == size else None,
             log_weights=log_weights,
-            tilts=tilts,
+            tilts=tilts + of_weights,
+            weight_errors=of_weights[0],
             heats=heats,
             leaf_heats=leaf_heats_of(virials, sizes, self._felt_weights(log_weights), dynamics),
             leaf_sizes=sizes,
             is_measured=is_measured,
             rates=np.where(is_seen, rates_of(probes), 0.0) * (1.0 if errors is None else errors.curvature),
-            jumps=np.where(is_seen, jumps, 0.0) / dynamics.temperature,
-            drift=largest_drift(probes, is_seen) / dynamics.temperature,
+            jumps=np.where(is_seen, jumps, 0.0),
+            drift=largest_drift(probes, is_seen),
             step_size=step,
             is_exact=self.potential.is_exact,
         )
@@ -120,10 +125,11 @@ class Checkup:
 
     def _probes(
         self, run: Any, rows: Any, coordinates: np.ndarray, scale: np.ndarray, centers: Any
-    ) -> tuple[Probes, np.ndarray, np.ndarray]:
+    ) -> tuple[Probes, np.ndarray, np.ndarray, np.ndarray]:
         """What chains feel at draws (P, S, ...), and a step to both sides of them.
 
-        Then jumps of the energy between these, and the virials of the leaves around the chains' centers, (P, S, leaves).
+        Then jumps of the energy between these, and the virials of the leaves around the chains' centers, (P, S, leaves); and energies at
+        the draws on one batch and on another, (2, P, S). Energies are in units of the temperature.
         """
         chains, number = jax.tree.leaves(rows[0])[0].shape[:2]
         rng = np.random.default_rng(self.words)
@@ -147,8 +153,9 @@ class Checkup:
         places = np.zeros(len(points) * number, np.int32)
         given = (Points(stacked, states, keys, places), coordinates, centers, np.int32(run.num_steps - 1))
         found = programs.call(felt_at, parts, *jax.device_put((self.coupling, *given)))
+        temperature = float(run.config["temperature"])
         energy, gradient, pull, virial = (
-            np.moveaxis(np.asarray(part, np.float64).reshape(len(points), number, *part.shape[1:]), 1, 2)
+            np.moveaxis(np.asarray(part, np.float64).reshape(len(points), number, *part.shape[1:]), 1, 2) / temperature
             for part in found
         )
         here, ahead, behind = (scale[:, None] * part for part in pull[:3])
@@ -157,7 +164,29 @@ class Checkup:
         values = flat_numbers(rows[0], 2)[..., coordinates] / scale[:, None]
         # At the draws themselves, on one batch or on two.
         virials = np.mean(virial[::3], axis=0)
-        return Probes(values, here, other, signs, 0.5 * (ahead - behind)), jumps, virials
+        return Probes(values, here, other, signs, 0.5 * (ahead - behind)), jumps, virials, energy[[0, -1]]
+
+    def _weight_errors(self, run: Any, energies: np.ndarray, read: np.ndarray, log_weights: np.ndarray) -> np.ndarray:
+        """What weights of a contour sampler have too much where noise is not what it is on average: tilts (1 + G, P, S).
+
+        `energies` are two independent ones at every draw, and `read` those that its weight was made of.
+        """
+        coupling = run.config["sampler"]["coupling"]
+        functions = weight_functions(run.stats, coupling)
+        if self.potential.is_exact or not self.potential.coupling_includes_prior or functions is None:
+            return np.zeros((1 + NUM_GROUPS, *log_weights.shape))
+        local, usual = local_noise(*energies), np.broadcast_to(np.nan_to_num(run.stats["energy_noise"]), len(read))
+        wrong = np.zeros_like(read)
+        for chain, own in enumerate(read - coupling["offset"]):
+            function = functions[chain % len(functions)]
+            common = function.correction(own, float(usual[chain]))[0]
+            for noise in np.unique(local[chain]):
+                is_so = local[chain] == noise
+                wrong[chain, is_so] = (function.correction(own, float(noise))[0] - common)[is_so]
+        kept = np.exp(-wrong)
+        means = np.einsum("gcs,cs->g", weights_left_out(log_weights), kept)
+        # Cov(f, this) is exactly what the mean of f is off by, however large the errors of the weights.
+        return 1.0 - kept / means[:, None, None]
 
     def _spread_over(self, run: Any, size: int) -> np.ndarray:
         """Draws at equal distances, of which there are few enough that looking costs little."""
@@ -176,11 +205,11 @@ class Checkup:
         # A multiplier that jumps from bin to bin has no small steps: what it does to the distribution is measured.
         is_known = errors is not None and not (is_exact and self.sampler.coupling.log_weights is not None)
         return Dynamics(
-            temperature,
+            1.0,  # Energies are in its units.
             (errors.curvature, errors.noise) if is_known and errors is not None else None,
             epoch,
             np.asarray(run.times[chosen]) % (1 if epoch is None else epoch.length),
-            0.0 if errors is None else errors.assumed_variance * temperature * np.mean(scale**2, axis=0),
+            0.0 if errors is None else errors.assumed_variance * np.mean(scale**2, axis=0) / temperature,
             is_exact,
             "num_rejected" in run.stats,
         )
@@ -209,14 +238,8 @@ def _structured(tree: Any, like: Any) -> Any:
     return jax.tree.unflatten(jax.tree.structure(like), [by_name[name] for name in named_leaves(like)])
 
 
-def _innermost(potential: Any) -> Any:
-    while isinstance(potential, WrappedPotential):
-        potential = potential.inner
-    return potential
-
-
 def _epoch_of(potential: Any) -> Epoch | None:
-    potential = _innermost(potential)
+    potential = innermost(potential)
     if getattr(potential, "batching", None) != "epochs" or potential.batch_size is None:
         return None
     return Epoch(potential.num_data, potential.batch_size)

@@ -12,12 +12,12 @@ from jax import Array
 
 from isotherm.engine.blocks import Carry
 from isotherm.engine.iteration import Parts
-from isotherm.engine.periodic import outside
+from isotherm.engine.periodic import outside, place_of_batch
 from isotherm.engine.program import Program
 from isotherm.engine.random_inputs import Keys
 from isotherm.engine.stream import Stream
 from isotherm.foundation.randomness import fold
-from isotherm.potentials.potential import Potential, WrappedPotential
+from isotherm.potentials.potential import Potential, innermost
 
 _STREAM_BYTES = 32 << 20
 
@@ -72,7 +72,8 @@ class StreamSource(DataSource):
     def work(self, program: Program, keys: Keys, carry: Carry, iteration: int) -> Carry:
         of_coupling, of_estimator = ([w for w in works if iteration % w.every == 0] for works in self._works)
         if of_coupling:
-            carry = program.couple(keys, self._gather(self._places_measured, iteration), carry, iteration)
+            place = place_of_batch(of_coupling[0], iteration)
+            carry = program.couple(keys, self._gather(self._places_measured, place), carry, iteration)
         return self._refreshed(program, carry) if of_estimator else carry
 
     def _begin(self, first: int) -> concurrent.futures.Future[Stream]:
@@ -150,6 +151,4 @@ def source_of(potential: Potential, parts: Parts, keys: Keys, num_chains: int) -
     """The source that a potential needs."""
     if not potential.is_streamed:
         return DataSource()
-    while isinstance(potential, WrappedPotential):
-        potential = potential.inner
-    return StreamSource(potential, parts, keys, num_chains)
+    return StreamSource(innermost(potential), parts, keys, num_chains)

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from isotherm.foundation.errors import short
+from isotherm.foundation.parts import Part
 
 # Arrays with more are told by a checksum.
 _MOST_NUMBERS = 1_000
@@ -29,7 +30,7 @@ def describe(value: Any) -> Any:
         fields = {
             field.name: _describe_field(field.name, getattr(value, field.name)) for field in dataclasses.fields(value)
         }
-        return {"class": type(value).__name__, **fields}
+        return {**_named(type(value)), **fields}
     if isinstance(value, dict):
         return {str(key): describe(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -42,6 +43,12 @@ def describe(value: Any) -> Any:
     if callable(value):
         return {"function": getattr(value, "__qualname__", type(value).__name__)}
     return type(value).__name__
+
+
+def _named(kind: type) -> dict[str, Any]:
+    """The name of a class, and those of the parts that it extends, by which checks know what it does."""
+    bases = [base.__name__ for base in kind.__mro__[1:] if issubclass(base, Part) and base is not Part]
+    return {"class": kind.__name__, **({"extends": bases} if bases else {})}
 
 
 def differences(name: str, old: Any, new: Any) -> list[tuple[str, str, str]]:

@@ -22,7 +22,7 @@ from isotherm.sampling.divergence import refuse_run_without_draws, report_diverg
 from isotherm.sampling.interrupts import Interrupts
 from isotherm.sampling.prepare import PreparedRun
 from isotherm.sampling.progress import Progress, Status
-from isotherm.sampling.records_to_host import records_to_host
+from isotherm.sampling.records_to_host import records_to_host, without_diverged
 
 _SECONDS_PER_BLOCK = 0.5
 _SECONDS_TO_FIRST_CHECKPOINT = 3.0
@@ -85,6 +85,9 @@ def drive(prepared: PreparedRun, host: Host, reached: Reached, since: float) -> 
             energy = float(np.min(np.asarray(carry.milestones.best_energy)))
             if count:
                 kept = records_to_host(records, count, prepared.layout)
+                diverged_at = prepared.layout.state(carry.milestones.diverged_at)
+                drawn_at = np.asarray(times[num_done : num_done + count])
+                kept["log_weights"] = without_diverged(kept, drawn_at, diverged_at, prepared.layout.num_ladders)
                 sink.write(num_done, kept)
                 energy = float(np.mean(np.take(kept["energies"], -1, axis)))
             length, iteration, num_done = last - iteration, last, num_done + count
@@ -131,6 +134,9 @@ def drive(prepared: PreparedRun, host: Host, reached: Reached, since: float) -> 
     # Those of a sweep go to its samplers' own runs.
     checkup = checkups[0] if prepared.layout.num_samplers is None else None
     totals = {"num_steps": iteration, "checkup": checkup, **spent}
+    if np.all(diverged_at >= 0):
+        # Wherever the block ended: the result must not depend on that.
+        totals["num_steps"] = min(iteration, int(diverged_at.max()) + 1)
     run = Run.assemble(sink.read(), times, stats, prepared.configs[0], environment(), **totals)
     if host.folder is not None:
         write_end(run, host.folder)

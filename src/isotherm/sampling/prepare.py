@@ -19,7 +19,7 @@ from isotherm.engine.records import Records
 from isotherm.foundation.errors import refuse
 from isotherm.foundation.parts import number_dtype
 from isotherm.foundation.schedules import values_at
-from isotherm.potentials.potential import Potential, energy_dtype
+from isotherm.potentials.potential import Potential, energy_dtype, innermost
 from isotherm.runs.pytree_json import named_leaves
 from isotherm.runs.record_times import RecordTimes
 from isotherm.sampling.data_source import DataSource, source_of
@@ -165,6 +165,8 @@ def _configuration(
         "start_energy": energy,
         "temperature": temperature_of_draws(sampler, prepared.times),
         "is_exact": potential.is_exact,
+        "num_examples": getattr(innermost(potential), "num_data", None),
+        "reads_noise": sampler.coupling.needs.noise and potential.has_residuals,
         "is_constrained": potential.space is not None,
         "is_joint": sampler.kernel.is_joint,
         "loss_without_inputs": potential.loss_without_inputs,

@@ -28,6 +28,23 @@ def records_to_host(records: Records, count: int, layout: Layout) -> dict[str, A
     }
 
 
+def without_diverged(
+    kept: dict[str, Any], drawn_at: np.ndarray, diverged_at: np.ndarray, num_ladders: int | None
+) -> np.ndarray:
+    """Log weights without the draws of chains that diverged, from then on: a chain whose energy became finite again is no sample.
+
+    `diverged_at` has the axes of the chains; of a ladder the draws are those of the replica on the target rung.
+    """
+    log_weights = kept["log_weights"]
+    if np.all(diverged_at < 0):
+        return log_weights
+    since = diverged_at[..., None]
+    if num_ladders is not None:
+        replica = np.argmin(np.asarray(kept["observed"]["rung"]), axis=-1)
+        since = np.take_along_axis(diverged_at, replica, axis=-1)
+    return np.where((since >= 0) & (drawn_at >= since), -np.inf, log_weights)
+
+
 def _first(records: Records, count: int) -> Records:
     """Buffers cut to little more than `count` records, so that an accelerator sends no more than that.
 

@@ -77,6 +77,7 @@ def resghmc(
         jump=jump,
         cooling=rest_epochs * frame.steps_per_epoch,
         ignores_prior=True,
+        variance="tracked",
         step_factor=_falling(clock, decay, decay_from),
         temperature_factor=factor,
     )
@@ -118,6 +119,7 @@ def vr_resghmc(
         smoothing=0.3,
         cooling=rest_epochs * frame.steps_per_epoch,
         ignores_prior=True,
+        variance="tracked",
         step_factor=_falling(clock, decay, decay_from),
         temperature_factor=factor,
     )

@@ -59,6 +59,7 @@ def cvr_resghmc(
         smoothing=0.3,
         cooling=rest_epochs * frame.steps_per_epoch,
         ignores_prior=True,
+        variance="tracked",
     )
     return Plan(sampler, clock, None, 0, frame.steps_per_epoch, starts_apart=False, records_all=True)
 

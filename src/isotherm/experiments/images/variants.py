@@ -1,8 +1,10 @@
 """Parts that start late, and an exchange whose rungs are all recorded, as the author's code of the image experiments has them."""
 
 import dataclasses
+import functools
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
@@ -57,14 +59,10 @@ class LateControlVariate(ControlVariate):
     def _refresh_late(self, potential: Potential, state: LateAnchor, seen: Any) -> LateAnchor:
         return LateAnchor(super()._refresh(potential, state.anchor, seen), state.num_refreshes + 1)
 
-    def _correction(self, potential: Potential, state: Any, batch: Any, noise: Any) -> Array:
-        correct = super()._correction
-        dtype = state.anchor.full_energy.dtype
-        return lax.cond(
-            state.num_refreshes > 1,
-            lambda: correct(potential, state.anchor, batch, noise).astype(dtype),
-            lambda: jnp.zeros((), dtype),
-        )
+    def _correction(self, potential: Potential, state: Any, batch: Any, noise: Any) -> Any:
+        correct = functools.partial(super()._correction, potential, state.anchor, batch, noise)
+        nothing = jax.tree.map(lambda like: jnp.zeros(like.shape, like.dtype), jax.eval_shape(correct))
+        return lax.cond(state.num_refreshes > 1, correct, lambda: nothing)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
