@@ -72,7 +72,7 @@ class WeightFunction(NamedTuple):
 def corrected(
     log_weights: np.ndarray, energies: np.ndarray, stats: dict[str, Any], config: dict[str, Any], tilt: float = 0.0
 ) -> tuple[np.ndarray, float]:
-    """Log weights (chain, draw) without what noise adds, and the most that is left; with a tilt, what that adds is taken off too."""
+    """Log weights (chain, draw) without what noise adds, to a further tilt too, and the most that is left of it."""
     coupling = config["sampler"].get("coupling", {})
     functions = weight_functions(stats, coupling)
     if functions is None or config.get("is_exact") or not reads_whole(config):

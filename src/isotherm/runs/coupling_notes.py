@@ -30,7 +30,7 @@ _MAX_SWAPS_WHILE_RESTING = 0.02
 _LONGEST_HOT_STEP, _MOST_STIFF = 0.6, 0.03
 # Coordinates of large positions that are watched.
 _MOST_WATCHED = 64
-# Replicas may explain this share of the variance between their tours, with this probability by chance; and tours of a ladder that tell.
+# Replicas may explain this share of the variance between their tours, with this probability by chance; and tours that tell.
 MAX_SHARE_OF_REPLICAS, BY_CHANCE, MIN_TOURS, MIN_TOURS_PER_REPLICA = 0.3, 1e-5, 10, 2
 # Logarithms of weights may move by this share of their spread while draws are taken, or so many errors of that. A factor of two on
 # the eighth of the draws that comes first matters to no average.
@@ -305,7 +305,7 @@ def notes_on_contours(run: RunEstimates) -> list[str]:
     left, noisy = run.config.get("weight_error"), float(np.max(stats.get("noise_times_slope", 0.0)))
     if left is not None and left > MAX_WEIGHT_ERROR:
         notes.append(
-            f"Noise on the energies makes weights wrong by a factor of up to {np.exp(left):.3g}, after what is known of it was taken "
+            f"Noise on the energies makes weights wrong by a factor of up to {np.exp(left):.3g}, beyond what is known of it and taken "
             "off: use larger batches, a control variate, wider bins, or a smaller `zeta`."
         )
     if left is None and noisy > MAX_BLUR and not run.config.get("is_exact"):

@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from isotherm.foundation.errors import refuse
-from isotherm.runs import energies as by_energy
 from isotherm.runs import contour_noise, estimates, moments
+from isotherm.runs import energies as by_energy
 from isotherm.runs import modes as by_mode
 from isotherm.runs.bias import Bias, is_small
 from isotherm.runs.bias_notes import hot_leaves

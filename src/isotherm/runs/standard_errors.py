@@ -210,8 +210,9 @@ def why_unknown(errors: Errors) -> tuple[str, ...]:
     is_apart = np.nan_to_num(errors.r_hat, nan=1.0) > largest_r_hat(errors.num_halves, errors.draws_within)
     if np.any(is_apart):
         worst = float(np.max(errors.r_hat[is_apart]))
+        shown = f"{worst:.3g}" if worst < _MANY_DEVIATIONS else "above 1,000"
         notes.append(
-            f"{DISAGREEMENT} (R-hat {f'{worst:.3g}' if worst < _MANY_DEVIATIONS else 'above 1,000'}): each has seen a part of the distribution only. Errors "
+            f"{DISAGREEMENT} (R-hat {shown}): each has seen a part of the distribution only. Errors "
             "hold if their starts follow the distribution."
         )
     return (*notes, *_notes_on_few_draws(errors, is_apart))

@@ -20,7 +20,6 @@ import numpy as np
 
 from isotherm.runs.bias import NUM_GROUPS, contradicted, weights_left_out
 
-
 # The share of what holds the draws, below which a mean Hessian says nothing of them.
 _LEAST_HOLD = 0.1
 
