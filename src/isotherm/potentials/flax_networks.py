@@ -30,8 +30,8 @@ def from_nnx(
     Args:
         module: an `nnx.Module`, whose weights every chain then starts from; or a function of `nnx.Rngs` that makes one, so that
             every chain starts from weights of its own. The module is called as `module(inputs)`.
-        loss: "cross_entropy", "squared_error", or a function of (outputs, targets) that gives minus the log likelihood of every
-            example.
+        loss: "cross_entropy", "binary_cross_entropy" of a network with one output, "squared_error", or a function of (outputs,
+            targets) that gives minus the log likelihood of every example; for `predict` say with `outputs` what it takes.
         data: (inputs, targets).
         **options: see `NetworkOptions`.
 

@@ -18,7 +18,7 @@ from isotherm.foundation.randomness import words
 from isotherm.foundation.user_functions import call_traced
 from isotherm.potentials.batches import Batch
 from isotherm.potentials.likelihood import LikelihoodPotential
-from isotherm.potentials.losses import Loss, as_loss, constant_loss
+from isotherm.potentials.losses import Loss, as_loss, constant_loss, output_kind
 from isotherm.potentials.network_checks import check_outputs
 from isotherm.potentials.potential import Potential
 
@@ -107,6 +107,11 @@ class NetworkPotential(LikelihoodPotential):
         return self._forward(weights, state, inputs, is_training, key)[0]
 
     @property
+    def output_kind(self) -> str | None:
+        """What the outputs are, as the loss says: "logits" of classes, one "logit", or "values"; None where nobody said."""
+        return output_kind(self.loss)
+
+    @property
     def loss_without_inputs(self) -> float | None:
         """The lowest loss over all examples of one prediction for all inputs; None where it is not known."""
         return None if self.is_streamed or self.num_used is not None else constant_loss(self.loss, self.data[1])
@@ -146,6 +151,8 @@ class NetworkOptions(TypedDict, total=False):
         log_prior: a log prior of another form, in place of `weight_decay`.
         coupling_includes_prior: whether the energies that couplings read hold the prior. The thesis' networks leave it out: its
             partitions and corrections are about losses.
+        outputs: what the outputs of the network are, for a loss that is a function of yours: "logits" of classes along the last
+            axis, "logit" of class 1 (one output), or "values" of a regression or a rate. `iso.predictive.predict` asks.
         dropout: "off" or "on" while sampling. With masks that change, energies are noisy and the posterior is another. A
             module with dropout warns that it is off, unless this is given.
         compute_dtype: such as jnp.bfloat16, for mixed precision.
@@ -161,6 +168,7 @@ class NetworkOptions(TypedDict, total=False):
     weight_decay: float
     log_prior: Callable[[Any], Array] | None
     coupling_includes_prior: bool
+    outputs: str | None
     dropout: str
     compute_dtype: Any
     prepare: Callable[[Any], Any] | None
@@ -176,6 +184,7 @@ NETWORK_DEFAULTS: NetworkOptions = {
     "weight_decay": 0.0,
     "log_prior": None,
     "coupling_includes_prior": True,
+    "outputs": None,
     "dropout": "off",
     "compute_dtype": None,
     "prepare": None,
@@ -227,7 +236,7 @@ def network_potential(
         num_used=options["num_used"],
         is_streamed=options["is_streamed"],
         network=network,
-        loss=as_loss(loss),
+        loss=as_loss(loss, options["outputs"]),
         has_dropout=check_choice("dropout", options["dropout"], ("off", "on")) == "on",
         compute_dtype=None if dtype is None else jnp.dtype(dtype).name,
         prepare=options["prepare"],

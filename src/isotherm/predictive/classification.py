@@ -236,4 +236,4 @@ def ensemble_uncertainty(probabilities_of_draws: Any, draw_weights: ArrayLike | 
 
 def _checked(probabilities: ArrayLike, labels: ArrayLike, weights: ArrayLike | None) -> tuple[np.ndarray, ...]:
     p = check_probabilities("probabilities", probabilities)
-    return p, check_labels(labels, *p.shape), check_weights("weights", weights, len(p))
+    return p, check_labels(labels, p.shape[:1], p.shape[1]), check_weights("weights", weights, len(p))

@@ -41,7 +41,7 @@ def fit_temperature(logits: ArrayLike, labels: ArrayLike, weights: ArrayLike | N
     z = _checked(logits)
     if z.ndim != 2:
         refuse("logits", "of shape (examples, classes)", f"shape {z.shape}", "Average the draws first.")
-    y = check_labels(labels, *z.shape)
+    y = check_labels(labels, z.shape[:1], z.shape[1])
     w = check_weights("weights", weights, len(z))
     # Relative to the label's logit, so that a separated example gives exactly no positive term.
     z = (z - z[np.arange(len(y)), y][:, None])[w > 0]
