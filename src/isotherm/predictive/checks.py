@@ -22,7 +22,12 @@ def check_draws(name: str, value: Any) -> None:
     for leaf in jax.tree.leaves((value.draws, value.model_state)):
         if np.shape(leaf)[: len(lead)] != lead:
             remedy = "Give one log weight for each draw."
-            refuse(name, f"draws with leaves of shape {(*lead, ...)}", f"a leaf of shape {np.shape(leaf)}", remedy)
+            refuse(
+                name,
+                f"draws with leaves of shape ({', '.join(map(str, lead))}, ...)",
+                f"a leaf of shape {np.shape(leaf)}",
+                remedy,
+            )
 
 
 def check_fit(name: str, draws: Any, potential: Any) -> None:
