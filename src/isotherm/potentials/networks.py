@@ -36,6 +36,8 @@ class Network(Part):
         model_state: what the network carries beside its weights, such as BatchNorm statistics; () if nothing.
         rebuild: maps (weights, model_state) to a module of the library that the network came from.
         has_dropout: whether it has layers of dropout.
+        statistics: maps (weights, model_state, inputs) to the model state after a pass in training that forgets the statistics of
+            BatchNorm from before; None where there is nothing to forget.
     """
 
     apply: Static[Callable[..., tuple[Array, Any]]]
@@ -43,6 +45,7 @@ class Network(Part):
     model_state: Any
     rebuild: Static[Callable[[Any, Any], Any]]
     has_dropout: Static[bool] = False
+    statistics: Static[Callable[[Any, Any, Any], Any] | None] = None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -106,6 +109,14 @@ class NetworkPotential(LikelihoodPotential):
         state = self.init_model_state() if model_state is None else model_state
         return self._forward(weights, state, inputs, is_training, key)[0]
 
+    def batch_statistics(self, weights: Any, inputs: Any, model_state: Any) -> Any:
+        """The model state after a pass in training, without dropout, whose BatchNorm statistics are those of `inputs` alone."""
+        forward = self.network.statistics
+        if forward is None:
+            return self._forward(weights, model_state, inputs, True, None)[1]
+        after = forward(*self._cast(weights, model_state, inputs))
+        return jax.tree.map(lambda new, old: new.astype(old.dtype), after, model_state)
+
     @property
     def output_kind(self) -> str | None:
         """What the outputs are, as the loss says: "logits" of classes, one "logit", or "values"; None where nobody said."""
@@ -133,12 +144,16 @@ class NetworkPotential(LikelihoodPotential):
         return -losses, model_state
 
     def _forward(self, weights: Any, model_state: Any, inputs: Any, is_training: bool, key: Any) -> tuple[Array, Any]:
+        outputs, after = self.network.apply(*self._cast(weights, model_state, inputs), is_training, key)
+        after = jax.tree.map(lambda new, old: new.astype(old.dtype), after, model_state)
+        return outputs.astype(jnp.promote_types(outputs.dtype, jnp.float32)), after
+
+    def _cast(self, weights: Any, model_state: Any, inputs: Any) -> tuple[Any, Any, Any]:
+        """What the network takes: prepared inputs, in the precision that it computes in."""
         inputs = inputs if self.prepare is None else self.prepare(inputs)
         if self.compute_dtype is not None:
             weights, inputs = _cast(weights, self.compute_dtype), _cast(inputs, self.compute_dtype)
-        outputs, after = self.network.apply(weights, model_state, inputs, is_training, key)
-        after = jax.tree.map(lambda new, old: new.astype(old.dtype), after, model_state)
-        return outputs.astype(jnp.promote_types(outputs.dtype, jnp.float32)), after
+        return weights, model_state, inputs
 
 
 class NetworkOptions(TypedDict, total=False):

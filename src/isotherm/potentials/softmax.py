@@ -6,6 +6,8 @@ from typing import Any
 
 import jax
 
+from isotherm.foundation.errors import InputError
+
 # What changes the form or the type of an array, and not its numbers.
 _SAME_NUMBERS = ("convert_element_type", "reshape", "squeeze", "transpose", "copy", "stop_gradient", "broadcast_in_dim")
 
@@ -14,6 +16,8 @@ def traced_outputs(outputs: Callable[..., Any], weights: Any, inputs: Any) -> An
     """The outputs at weights and inputs of these shapes, traced; None for a network that fails, of which sampling says more."""
     try:
         return jax.make_jaxpr(outputs)(weights, inputs)
+    except InputError:
+        raise
     except Exception:
         return None
 
