@@ -15,7 +15,7 @@ from isotherm.foundation.docstrings import documented
 from isotherm.foundation.errors import check_choice, check_real, refuse
 from isotherm.foundation.parts import Part, Static
 from isotherm.foundation.randomness import words
-from isotherm.foundation.user_functions import call_traced
+from isotherm.foundation.user_functions import call_traced, check_function
 from isotherm.potentials.batches import Batch
 from isotherm.potentials.likelihood import LikelihoodPotential
 from isotherm.potentials.losses import Loss, as_loss, constant_loss, output_kind
@@ -225,6 +225,10 @@ def network_potential(
     check_real("weight_decay", weight_decay, "Give the precision of the prior, or 0 for a flat one.", minimum=0.0)
     if log_prior is not None and weight_decay > 0:
         refuse("log_prior", "None beside a weight decay", repr(log_prior), "Give one of them.")
+    if log_prior is not None:
+        check_function("log_prior", log_prior, "lambda weights: ...", 1)
+    if options["prepare"] is not None:
+        check_function("prepare", options["prepare"], "lambda inputs: inputs / 255.0", 1)
     if not isinstance(data, (tuple, list)) or len(data) != 2:
         refuse("data", "a pair (inputs, targets)", type(data).__name__, "Give the inputs first.")
     if network.has_dropout and "dropout" not in given:

@@ -132,9 +132,10 @@ def fit_swag(run: Draws, *, rank: int = 20, cycle_length: int | None = None) -> 
     # All Gaussians have one rank: they are stacked.
     rank = min(rank, max(len(used) for _, used, _ in paths))
     fitted = [_fit(run, chain, used, weights[chain][used], rank) for chain, used, _ in paths]
-    together = [jax.tree.map(lambda *leaves: np.stack(leaves), *parts) for parts in zip(*fitted, strict=True)]
+    stack = lambda *leaves: np.stack(leaves)  # noqa: E731
+    means, variances, deviations, states = (jax.tree.map(stack, *parts) for parts in zip(*fitted, strict=True))
     masses = np.array([mass for _, _, mass in paths])
-    return Swag(*together, np.log(masses / masses.max()))
+    return Swag(means, variances, deviations, states, np.log(masses / masses.max()))
 
 
 @checked_call(prefix="iso.predictive.")
