@@ -207,6 +207,30 @@ def test_a_sigmoid_ahead_of_the_loss_is_told():
         iso.from_nnx(lambda rngs: nnx.Sequential(nnx.Linear(3, 1, rngs=rngs), nnx.tanh), "binary_cross_entropy", (X, Y))
 
 
+@pytest.mark.parametrize("loss", ["squared_error", iso.potentials.Gaussian(0.5)])
+def test_targets_whose_axes_stand_in_another_order_are_refused(loss):
+    """Written as one vector, (3, 2) and (2, 3) have the same length, and other numbers beside one another."""
+    targets = RNG.standard_normal((40, 3, 2)).astype(np.float32)
+    module = lambda rngs: nnx.Sequential(nnx.Linear(3, 6, rngs=rngs), lambda x: x.reshape(-1, 2, 3))  # noqa: E731
+    with pytest.raises(ValueError, match=r"`data` must be .* targets of shape \(40, 2, 3\); got shape \(40, 3, 2\)"):
+        sampled(iso.from_nnx(module, loss, (X, targets)))
+    weights = {"kernel": jnp.zeros((3, 6)), "bias": jnp.zeros(6)}
+    flat, whole = (iso.from_nnx(linear(6), loss, (X, rows)) for rows in (targets.reshape(40, 6), targets))
+    assert float(flat.full_energy(weights)) == pytest.approx(float(whole.full_energy(weights)))
+
+
+@pytest.mark.parametrize("name", ["prepare", "log_prior"])
+@pytest.mark.parametrize("library", ["nnx", "linen"])
+def test_functions_of_one_argument_are_checked_when_the_potential_is_built(name, library):
+    module: Any = linear(2) if library == "nnx" else linen.Dense(2)
+    build: Any = getattr(iso, f"from_{library}")
+    for wrong, message in ((lambda a, b: a, "one argument; got one of \\(a, b\\)"), (3, "a function; got 3")):
+        with pytest.raises(ValueError, match=f"`{name}` must be a function.*{message.removeprefix('a function')}"):
+            build(module, "cross_entropy", (X, Y), **{name: wrong})
+    with pytest.raises(ValueError, match=r"`data` must be a pair \(inputs, targets\); got ndarray"):
+        build(module, "cross_entropy", X)
+
+
 def test_extreme_logits_have_finite_losses():
     found = binary_cross_entropy(jnp.array([[200.0], [-200.0]]), jnp.array([0, 1]))
     np.testing.assert_allclose(found, [200.0, 200.0])

@@ -11,9 +11,11 @@ from jax import Array
 
 from isotherm.foundation.errors import refuse, short
 from isotherm.foundation.optional import require
+from isotherm.foundation.user_functions import check_function
 from isotherm.potentials.linen_dropout import asleep, awake, drops
 from isotherm.potentials.linen_norms import forgetting, resting
 from isotherm.potentials.losses import Loss
+from isotherm.potentials.network_checks import check_pair
 from isotherm.potentials.networks import Network, NetworkOptions, NetworkPotential, network_adapter, network_potential
 
 # Arguments of linen modules that say whether they train.
@@ -121,9 +123,12 @@ def from_linen(
         **options: see `NetworkOptions`.
     """
     linen, errors = require("flax.linen", "networks"), require("flax.errors", "networks")
+    check_pair(data)
     prepare = options.get("prepare")
     inputs = jax.tree.map(lambda leaf: jnp.asarray(leaf[:1]), data[0])
-    inputs = inputs if prepare is None else prepare(inputs)
+    if prepare is not None:
+        check_function("prepare", prepare, "lambda inputs: inputs / 255.0", 1)
+        inputs = prepare(inputs)
 
     if isinstance(module, type):
         name = module.__name__

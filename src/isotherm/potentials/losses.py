@@ -50,7 +50,16 @@ def squared_error(outputs: Array, targets: Array) -> Array:
         >>> squared_error(jnp.array([[3.0]]), jnp.array([1.0]))
         Array([4.], dtype=float32)
     """
-    return jnp.sum((outputs - targets.reshape(outputs.shape)) ** 2, axis=tuple(range(1, outputs.ndim)))
+    return jnp.sum((outputs - _like(targets, outputs)) ** 2, axis=tuple(range(1, outputs.ndim)))
+
+
+def _like(targets: Array, outputs: Array) -> Array:
+    """Targets in the shape of the outputs, but for axes of one, and for the axes of one side being written as a single one."""
+    own, wanted = ([size for size in array.shape[1:] if size != 1] for array in (targets, outputs))
+    if own != wanted and len(own) > 1 and len(wanted) > 1:
+        remedy = "Transpose the targets, or the outputs: their axes stand in another order."
+        refuse("data", f"(inputs, targets) with targets of shape {outputs.shape}", f"shape {targets.shape}", remedy)
+    return targets.reshape(outputs.shape)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -66,7 +75,7 @@ class Gaussian(Part):
 
     def __call__(self, outputs: Array, targets: Array) -> Array:
         """-log density of every example."""
-        errors = (outputs - targets.reshape(outputs.shape)) / self.scale
+        errors = (outputs - _like(targets, outputs)) / self.scale
         constant = jnp.log(self.scale) + 0.5 * math.log(2 * math.pi)
         return jnp.sum(0.5 * errors**2 + constant, axis=tuple(range(1, outputs.ndim)))
 

@@ -4,9 +4,16 @@ from typing import Any
 
 import jax
 
+from isotherm.foundation.errors import refuse
 from isotherm.potentials.dropout import check_dropout
 from isotherm.potentials.losses import LOSSES, Gaussian, check_apart, check_classes, check_logits, check_two_classes
 from isotherm.potentials.softmax import traced_outputs, warn_of_probabilities
+
+
+def check_pair(data: Any) -> None:
+    """Refuse data that are no inputs and targets."""
+    if not isinstance(data, (tuple, list)) or len(data) != 2:
+        refuse("data", "a pair (inputs, targets)", type(data).__name__, "Give the inputs first.")
 
 
 def check_outputs(potential: Any, stacklevel: int) -> None:

@@ -19,7 +19,7 @@ from isotherm.foundation.user_functions import call_traced, check_function
 from isotherm.potentials.batches import Batch
 from isotherm.potentials.likelihood import LikelihoodPotential
 from isotherm.potentials.losses import Loss, as_loss, constant_loss, output_kind
-from isotherm.potentials.network_checks import check_outputs
+from isotherm.potentials.network_checks import check_outputs, check_pair
 from isotherm.potentials.potential import Potential
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -150,7 +150,8 @@ class NetworkPotential(LikelihoodPotential):
 
     def _cast(self, weights: Any, model_state: Any, inputs: Any) -> tuple[Any, Any, Any]:
         """What the network takes: prepared inputs, in the precision that it computes in."""
-        inputs = inputs if self.prepare is None else self.prepare(inputs)
+        if self.prepare is not None:
+            inputs = call_traced("prepare", "a function of the inputs of a batch", self.prepare, inputs)
         if self.compute_dtype is not None:
             weights, inputs = _cast(weights, self.compute_dtype), _cast(inputs, self.compute_dtype)
         return weights, model_state, inputs
@@ -229,8 +230,7 @@ def network_potential(
         check_function("log_prior", log_prior, "lambda weights: ...", 1)
     if options["prepare"] is not None:
         check_function("prepare", options["prepare"], "lambda inputs: inputs / 255.0", 1)
-    if not isinstance(data, (tuple, list)) or len(data) != 2:
-        refuse("data", "a pair (inputs, targets)", type(data).__name__, "Give the inputs first.")
+    check_pair(data)
     if network.has_dropout and "dropout" not in given:
         message = 'The network has dropout, which is off while sampling. Pass dropout="off" if that is meant, or dropout="on".'
         warnings.warn(message, stacklevel=4)

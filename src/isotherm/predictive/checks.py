@@ -97,7 +97,11 @@ def check_inputs(potential: Any, inputs: Any) -> None:
 def as_numbers(name: str, values: Any) -> np.ndarray:
     """Return an array in float64, or refuse what is none."""
     try:
-        return np.asarray(values, np.float64)
+        array = np.asarray(values)
+        # A complex number would lose a part, and text may look like numbers.
+        if array.dtype.kind in "cSUmM":
+            raise TypeError
+        return array.astype(np.float64)
     except (TypeError, ValueError):
         is_run = hasattr(values, "log_weights")
         made = "`iso.predictive.predict(run, potential, inputs)` or `outputs_of_draws`"

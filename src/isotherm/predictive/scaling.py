@@ -83,6 +83,9 @@ def _checked(logits: ArrayLike) -> np.ndarray:
     z = as_numbers("logits", logits)
     if z.ndim < 2 or not z.size:
         refuse("logits", "of shape (examples, classes)", f"shape {z.shape}", "Give one row for each example.")
+    if z.shape[-1] < 2:
+        remedy = "Of one logit z, that of class 1, the two are 0 and z: `np.stack([0 * z, z], axis=-1)`."
+        refuse("logits", "of two classes or more, along the last axis", f"shape {z.shape}", remedy)
     if not np.isfinite(z).all():
         found = z[~np.isfinite(z)][0]
         refuse("logits", "finite", f"{found}", "Clip probabilities at 1e-30 before taking their logarithm.")

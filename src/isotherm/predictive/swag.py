@@ -80,6 +80,8 @@ class Swag:
         if jax.tree.leaves(self.model_state) and potential is None:
             remedy = "Networks between those of the path need statistics of their own."
             refuse("potential", "given for networks with BatchNorm", "None", remedy)
+        if num_refresh is not None:
+            check_integer("num_refresh", num_refresh, 1, "Give batches, or None for one epoch.")
         key = seed_key(seed)
         draws = jax.tree.map(np.asarray, _draw(key, self.means, self.variances, self.deviations, num, scale))
         log_weights = np.tile(self.log_weights[:, None], num)
