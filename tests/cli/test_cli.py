@@ -196,8 +196,11 @@ def test_minimize_prints_the_minimum_and_how_far_to_trust_it(tmp_path, capsys):
     end = found("fun", "--bounds", "-5.12", "5.12", "--dimension", "3", "--seed", "2")
     np.testing.assert_allclose([float(value) for value in end["x"].split()], 0.7, atol=1e-5)
     assert float(end["fun"]) == 3.0
+    assert end["success"] == "False"
+    assert "2 searchers with independent starts found the same lowest value" in end["message"]
+    assert "as --target" in end["message"]
+    end = found("fun", "--bounds", "-5.12", "5.12", "--dimension", "3", "--seed", "2", "--target", "3.001")
     assert end["success"] == "True"
-    assert "2 searchers with independent starts" in end["message"]
     end = found("fun", "--bounds", "-5", "5", "0", "1", "--init", "1", "0.5", "--budget", "40", "--target", "1")
     assert end["success"] == "False"
     assert int(end["evaluations"]) <= 40

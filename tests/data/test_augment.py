@@ -1,9 +1,13 @@
 """Augmentation: what it may do to an image, and that it follows the run's seed."""
 
+import functools
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
 
 import isotherm as iso
 from isotherm.data.augment import Crop, Erase, Flip, InTurn, Normalize, cifar_augmentation
@@ -57,6 +61,14 @@ def test_pixels_are_scaled_in_training_and_prediction():
     scaled = Normalize((0.5, 0.25, 0.0), (0.5, 0.25, 1.0))(jnp.full((1, 1, 1, 3), 51, jnp.uint8))
     np.testing.assert_allclose(scaled[0, 0, 0], [-0.6, -0.2, 0.2], atol=1e-6)
     np.testing.assert_allclose(Normalize((0.5,), (0.5,))(jnp.full((1, 1, 1, 1), 0.75)), 0.5)
+    np.testing.assert_allclose(Normalize((0.5,), (0.5,))(jnp.ones((2, 3), bool)), 1.0)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.uint16, np.uint32])
+def test_only_bytes_say_what_white_is(dtype):
+    """65,535 of 16 bits is white, and 1 of a mask: neither is a number out of 255."""
+    with pytest.raises(ValueError, match=rf"`images` must be of type uint8, or .*; got type {np.dtype(dtype)}\. Store"):
+        Normalize((0.5,), (0.5,))(jnp.ones((1, 1, 1, 1), dtype))
 
 
 def test_several_in_turn_use_keys_of_their_own():
@@ -105,9 +117,66 @@ def test_an_anchor_sees_the_same_augmented_batch():
     assert np.ptp(np.asarray(run.energies)) < 1e-3
 
 
+def halved(images):
+    return images[::2]
+
+
+AUGMENTATIONS = {
+    "of one argument": (
+        lambda batch: batch,
+        r"`augment` must be a function of 2 arguments; got one of \(batch\)\. Write `la",
+    ),
+    "none": ("flip", "`augment` must be a function; got 'flip'"),
+    "images alone": (lambda key, batch: batch[0], r"as many arrays as it was given; got 1 for 2\. Return .* labels"),
+    "fewer examples": (
+        lambda key, batch: jax.tree.map(halved, batch),
+        r"one row for each of 50 examples; got .*\(25, 12, 10",
+    ),
+    "on NumPy": (
+        lambda key, batch: (np.asarray(batch[0]), batch[1]),
+        "`augment` must be .*NumPy was called on an array of JAX",
+    ),
+    "failing": (lambda key, batch: batch["images"], "`augment` must be a function of .*; got TypeError: tuple indices"),
+}
+
+
+@pytest.mark.parametrize("name", AUGMENTATIONS)
+def test_augmentations_that_cannot_be_one_are_refused_when_the_potential_is_built(name):
+    augment, message = AUGMENTATIONS[name]
+    with pytest.raises(ValueError, match=message):
+        potential(augment)
+    network = lambda rngs: nnx.Sequential(lambda x: x.reshape(len(x), -1) / 255, nnx.Linear(360, 400, rngs=rngs))  # noqa: E731
+    build: Any = iso.from_nnx
+    with pytest.raises(ValueError, match=message):
+        build(network, "cross_entropy", (IMAGES, LABELS), batch_size=50, augment=augment, prepare=jnp.asarray)
+
+
+@pytest.mark.parametrize(
+    "augment",
+    [
+        lambda key, batch: [batch[0] / 255.0, batch[1]],
+        lambda key, batch, scale=2: batch,
+        lambda key, batch: (batch[0][:, 2:, 2:], batch[1]),
+        functools.partial(lambda size, key, batch: batch, 3),
+        InTurn((Flip(), lambda key, batch: batch)),
+    ],
+    ids=["a list of reals", "an option", "smaller images", "a part", "in turn"],
+)
+def test_augmentations_may_change_types_and_sizes(augment):
+    assert potential(augment).augment is augment
+
+
 @pytest.mark.parametrize(
     ("build", "message"),
     [
+        (lambda: Normalize((0.5,), (0.0,)), "`deviation` must be a finite real number above 0"),
+        (lambda: Normalize((0.5, np.nan), (1.0, 1.0)), "`mean` must be a finite real number; got nan"),
+        (lambda: Normalize((0.5, 0.5), (1.0, 1.0, 1.0)), "`deviation` must be as many numbers as `mean`; got 2 and 3"),
+        (lambda: Normalize((), ()), "`deviation` must be as many numbers as `mean`; got 0 and 0"),
+        (
+            lambda: Normalize((0.5,) * 3, (0.5,) * 3)(jnp.ones((4, 5, 5, 1))),
+            r"`images` must be with channels last, 3 of them .*; got shape \(4, 5, 5, 1\)",
+        ),
         (lambda: Crop(0), "`padding` must be an integer of at least 1"),
         (lambda: Erase(2.0), "`probability` must be"),
         (lambda: Erase(area=(0.4, 0.1)), "`area` must be a range"),

@@ -24,11 +24,48 @@ def test_a_function_with_many_wells():
     found = iso.minimize(rastrigin, bounds=[(-2.56, 5.12)] * 3, max_evaluations=60_000)
     assert found.fun < 1e-4
     np.testing.assert_allclose(found.x, 0.0, atol=1e-3)
-    assert found.success
-    assert found.message.startswith("2 searchers with independent starts found the same lowest value.")
-    assert found.num_searchers == 2
+    assert not found.success
+    assert found.message.startswith(
+        "2 searchers with independent starts found the same lowest value. That is evidence, not"
+    )
+    # 1 - 0.05^(1/2)
+    assert "2 searchers miss a minimum that 78 % of them reach in one search of 20. Pass the value" in found.message
+    assert found.num_searchers == found.num_agreeing == 2
     # A descent alone, from the same number of starts, ends in other wells.
     assert float(rastrigin(jnp.array([1.0, 1.0, 1.0]))) > 2.9
+
+
+def hidden(x):
+    """Wells 1 deep all over the box, and a narrow one of 2.5."""
+    places = jnp.array([[-3.0, -3.0], [-2.5, 3.0], [3.0, -2.0], [2.5, 2.5], [0.0, 0.5]])
+    distances = jnp.sum((x - places) ** 2, axis=1)
+    deepest = 2.5 * jnp.exp(-jnp.sum((x - 4.6) ** 2) / (2 * 0.05**2))
+    return -jnp.sum(jnp.exp(-distances / 2)) - deepest
+
+
+def test_searchers_that_agree_on_the_wrong_well_are_no_success():
+    """All of them miss the deepest well: agreement is no success, however many they are."""
+    for seed, num_agreeing in ((0, 2), (1, 5)):
+        found = iso.minimize(hidden, bounds=[(-5.0, 5.0)] * 2, num_agreeing=num_agreeing, seed=seed)
+        assert found.fun > -1.1
+        assert float(hidden(jnp.array([4.6, 4.6]))) < -2.4
+        assert found.num_agreeing == num_agreeing
+        assert not found.success
+    known = iso.minimize(hidden, bounds=[(-5.0, 5.0)] * 2, x0=[4.55, 4.62], target=-2.4)
+    assert known.success
+    assert known.message == "The target was reached."
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1e6])
+def test_a_search_does_not_depend_on_the_unit_of_values(unit):
+    """Wells that differ by less than 1e-6 are not the same value."""
+    plain, scaled = (
+        iso.minimize(lambda x, factor=factor: factor * rastrigin(x), bounds=[(-2.56, 5.12)] * 3, max_evaluations=60_000)
+        for factor in (1.0, unit)
+    )
+    assert scaled.num_agreeing == plain.num_agreeing == 2
+    np.testing.assert_allclose(scaled.x, plain.x, atol=1e-4)
+    assert scaled.fun / unit < 1e-4
 
 
 def test_stops():

@@ -25,7 +25,7 @@ def wave(x):
 def test_functions_for_numpy_keep_their_digits(offset):
     """In single precision a value of 1e6 is rounded to steps of 0.06, and the lowest of these may be below the minimum."""
     found = minimize(lambda x: float(wave(np.asarray(x, float))) + offset, bounds=[(-5, 5)])
-    assert found.success
+    assert found.num_agreeing == 2
     assert found.fun == wave(found.x) + offset
     assert found.fun - offset == pytest.approx(VALUE, abs=1e-9)
     assert found.x[0] == pytest.approx(LOWEST, abs=1e-4)
@@ -96,6 +96,50 @@ REFUSED = {
         r"`fun` must be a function of an array of shape \(4,\); got ValueError",
     ),
     "a key of another name": (lambda: minimize(lambda x, rng: x[0], bounds=[(0, 1)]), "key is named `key`"),
+    "no bounds at all": (lambda: minimize(wave, bounds=[]), r"`bounds` must be \(low, high\) for every coordinate"),
+    "bounds of text": (lambda: minimize(wave, bounds=[("0", "1")]), "`bounds` must be a .* pair of numbers"),
+    "complex bounds": (lambda: minimize(wave, bounds=np.array([[0, 1j]])), "`bounds` must be a .* pair of numbers"),
+    "bounds of NaN": (lambda: minimize(wave, bounds=[(np.nan, 1)]), "`bounds` must be .* finite, low below high"),
+    "bounds too wide": (lambda: minimize(wave, bounds=[(-1e308, 1e308)]), "`bounds` must be .* Swap or widen|finite"),
+    "triples": (lambda: minimize(wave, bounds=[(0, 1, 2)]), "`bounds` must be .* for every coordinate"),
+    "ragged bounds": (lambda: minimize(wave, bounds=[(0, 1), (0,)]), "`bounds` must be a .* pair of numbers"),
+    "a start of NaN": (lambda: minimize(wave, x0=[np.nan]), r"`x0` must be finite; got \[nan\]"),
+    "an infinite start": (lambda: minimize(wave, x0=[np.inf]), "`x0` must be finite"),
+    "a complex start": (lambda: minimize(wave, x0=np.array([1j])), "`x0` must be an array of numbers"),
+    "an empty start": (lambda: minimize(wave, x0=[]), r"`x0` must be an array of numbers; got \[\]"),
+    "a start of text": (lambda: minimize(wave, x0=["1"]), "`x0` must be an array of numbers"),
+    "a ragged start": (lambda: minimize(wave, x0=[[1], [1, 2]]), "`x0` must be an array of numbers"),
+    "a start of another length": (
+        lambda: minimize(wave, x0=[0.0, 0.0], bounds=[(0, 1)]),
+        "`x0` must be 1 numbers within the bounds",
+    ),
+    "a scale beside bounds": (
+        lambda: minimize(wave, bounds=[(0, 1)], scale=0.1),
+        "`scale` must be left out beside bounds; got 0.1",
+    ),
+    "scales": (lambda: minimize(wave, x0=[0.0], scale=[1.0, 2.0]), "`scale` must be a finite real number above 0"),
+    "an argument alone": (
+        lambda: minimize(wave, bounds=[(0, 1)], args=2.0),
+        r"`args` must be a tuple .*args=\(value,\)",
+    ),
+    "how strong the noise is": (
+        lambda: minimize(wave, bounds=[(0, 1)], noise=0.1),
+        "`noise` must be True or False; got 0.1",
+    ),
+    "a callback of two": (
+        lambda: minimize(wave, bounds=[(0, 1)], callback=lambda x, f: None),
+        r"`callback` must be a function of one argument; got one of \(x, f\)",
+    ),
+    "a target of NaN": (
+        lambda: minimize(wave, bounds=[(0, 1)], target=np.nan),
+        "`target` must be a finite real number",
+    ),
+    "half an evaluation": (
+        lambda: minimize(wave, bounds=[(0, 1)], max_evaluations=0.5),
+        "`max_evaluations` must be an in",
+    ),
+    "half a searcher": (lambda: minimize(wave, bounds=[(0, 1)], num_agreeing=2.5), "`num_agreeing` must be an integer"),
+    "a seed of text": (lambda: minimize(wave, bounds=[(0, 1)], seed="one"), "`seed` must be"),
     "a target in words": (
         lambda: minimize(wave, bounds=[(0, 1)], target="low"),
         "`target` must be a finite real number",

@@ -9,6 +9,7 @@ import pytest
 from scipy.optimize import Bounds
 
 import isotherm as iso
+from isotherm.minimization import noisy_search
 from isotherm.minimization.descent import Minimum
 from isotherm.minimization.exploration import NUM_STEPS, Exploration
 from isotherm.minimization.objective import Objective
@@ -37,7 +38,10 @@ def test_searchers_that_disagree_are_no_success():
     assert agreement([2.0, 1.0, 1.5], 1e-6) == 1
     assert agreement([1.0 + 1e-7, 1.0, 1.5], 1e-6) == 2
     assert verdict("The budget of evaluations is spent.", False, 0, 3)[0] is False
-    assert verdict("The budget of evaluations is spent.", False, 2, 3)[0] is True
+    assert verdict("The budget of evaluations is spent.", False, 2, 3) == (
+        False,
+        "The budget of evaluations is spent. 2 of 3 searchers found the same lowest value. Raise `max_evaluations`.",
+    )
     # Agreement does not make up for a target that was missed.
     assert verdict("The budget of evaluations is spent.", True, 2, 3)[0] is False
 
@@ -133,6 +137,24 @@ def test_a_loss_on_mini_batches():
     assert abs(found.fun - true) < 4 * found.fun_std_error
     assert 0 < found.fun_std_error < 0.2
     assert found.nfev <= 10_000
+
+
+def test_searchers_of_noisy_functions_agree_as_many_as_asked(monkeypatch):
+    """One well, which all find: the number asked for is what ends the search."""
+    monkeypatch.setattr(noisy_search, "_STALL", 2)
+    monkeypatch.setattr(noisy_search, "_STALL_PER_COORDINATE", 0)
+
+    def noisy(x, key):
+        return jnp.sum((x - 0.4) ** 2) + 0.01 * jax.random.normal(key)
+
+    options: Any = {"bounds": [(-1.0, 1.0)], "max_evaluations": 200_000}
+    for number in (2, 3):
+        found = iso.minimize(noisy, num_agreeing=number, **options)
+        assert found.num_agreeing == number
+        assert found.num_searchers >= number
+        assert found.nfev < 200_000
+        assert found.message.startswith(f"{number} searchers with independent starts")
+        assert not found.success
 
 
 def test_noise_without_a_key():

@@ -10,7 +10,7 @@ import pytest
 from flax import nnx
 
 import isotherm as iso
-from isotherm.potentials.losses import constant_loss, cross_entropy, squared_error
+from isotherm.potentials.losses import binary_cross_entropy, constant_loss, cross_entropy, squared_error
 from isotherm.predictive import outputs_of_draws, predict
 from tests.networks.test_batch_norm import InEquinox
 
@@ -81,6 +81,9 @@ def test_losses_of_one_prediction_for_all():
     assert constant_loss(squared_error, np.array([1.0, 2.0, 6.0])) == pytest.approx(4.0 + 1.0 + 9.0)
     scaled = constant_loss(iso.potentials.Gaussian(2.0), np.array([[1.0], [3.0]]))
     assert scaled == pytest.approx(0.25 + 2 * np.log(2.0) + np.log(2 * np.pi))
+    binary = constant_loss(binary_cross_entropy, np.array([1, 0, 0, 0]))
+    assert binary == pytest.approx(-np.log(0.25) - 3 * np.log(0.75))
+    assert constant_loss(binary_cross_entropy, np.ones(3)) == 0.0
     assert constant_loss(lambda outputs, targets: targets, np.array([1.0])) is None
 
 
@@ -101,7 +104,9 @@ def test_losses_that_mix_examples_are_refused():
 def test_predictions_want_a_classifier_and_its_inputs():
     own = iso.from_nnx(linear(1), lambda o, t: (o[:, 0] - t) ** 2, (X, VALUES), batch_size=20, weight_decay=1.0)
     run = sampled(own, num_steps=20)
-    with pytest.raises(ValueError, match="`potential` must be that of a classifier; got the loss of a regression"):
+    with pytest.raises(
+        ValueError, match="`potential` must be that of a classifier; got a loss of your own that does not"
+    ):
         predict(run, own, X)
     for wrong in (X[:, :2], X[0], X[:, :, None]):
         with pytest.raises(
@@ -110,7 +115,7 @@ def test_predictions_want_a_classifier_and_its_inputs():
             outputs_of_draws(run, own, wrong)
     shares = np.stack([0.2 + 0.6 * LABELS, 0.8 - 0.6 * LABELS], axis=1).astype(np.float32)
     soft = lambda outputs, targets: -jnp.sum(targets * jax.nn.log_softmax(outputs), axis=-1)  # noqa: E731
-    classes = iso.from_nnx(linear(2), soft, (X, shares), batch_size=20, weight_decay=1.0)
+    classes = iso.from_nnx(linear(2), soft, (X, shares), batch_size=20, weight_decay=1.0, outputs="logits")
     assert predict(sampled(classes, num_steps=20), classes, X[:5]).probabilities.shape == (5, 2)
 
 

@@ -8,7 +8,7 @@ import pytest
 from flax import nnx
 
 import isotherm as iso
-from isotherm.predictive import outputs_of_draws, predict
+from isotherm.predictive import Ensemble, outputs_of_draws, predict
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((50, 3)).astype(np.float32)
@@ -116,3 +116,96 @@ def test_wrong_input_is_refused(sampled):
         _ = predict(run, potential, X).best_accuracy
     with pytest.raises(ValueError, match="`scale` must be"):
         predict(run, potential, X, scale=0.0)
+
+
+LABELS = {
+    "too few": (Y[:25], r"`labels` must be integers of shape \(50,\); got shape \(25,\) of int32"),
+    "too many": (np.tile(Y, 2), r"`labels` must be integers of shape \(50,\); got shape \(100,\)"),
+    "one-hot": (np.eye(4)[Y], r"got shape \(50, 4\) of float64\. .* `labels.argmax\(-1\)`"),
+    "a column": (Y[:, None], r"got shape \(50, 1\)"),
+    "between classes": (Y + 0.4, r"got shape \(50,\) of float64"),
+    "below zero": (np.where(Y == 2, -1, Y), r"`labels` must be in \[0, 4\); got -1 to 3. Number the classes from 0"),
+    "from one": (Y + 1, r"`labels` must be in \[0, 4\); got 1 to 4"),
+    "names": (np.array(list("abcd"))[Y], r"got shape \(50,\) of <U1"),
+    "ragged": ([[0], [1, 2]], "`labels` must be integers of shape"),
+}
+
+
+@pytest.mark.parametrize("name", LABELS)
+def test_labels_that_are_none_of_the_classes_are_refused(sampled, name):
+    potential, run, _ = sampled
+    labels, message = LABELS[name]
+    with pytest.raises(ValueError, match=message):
+        predict(run, potential, X, labels=labels, batch_size=16)
+
+
+@pytest.mark.parametrize("labels", [Y.astype(np.uint8), Y.tolist(), jax.numpy.asarray(Y)])
+def test_labels_of_any_integer_type_are_taken(sampled, labels):
+    potential, run, _ = sampled
+    found, known = (predict(run, potential, X, labels=given).draw_nll for given in (labels, Y))
+    np.testing.assert_array_equal(found, known)
+
+
+def test_every_prediction_of_an_example_is_judged():
+    """Two labels for each of 50 examples, in batches of 16 of which the last one is filled up."""
+    pairs = np.stack([Y, (Y + 1) % 4], axis=1)
+    module = lambda rngs: nnx.Sequential(nnx.Linear(3, 8, rngs=rngs), lambda x: x.reshape(*x.shape[:-1], 2, 4))  # noqa: E731
+
+    def loss(outputs, labels):
+        return iso.potentials.cross_entropy(outputs, labels).sum(axis=1)
+
+    potential = iso.from_nnx(module, loss, (X, pairs), batch_size=25, outputs="logits")
+    run = iso.sample(potential, iso.sgld(1e-3), num_steps=4, progress=False)
+    outputs, weights = outputs_of_draws(run, potential, X)
+    found = predict(run, potential, X, labels=pairs, batch_size=16)
+    assert found.draw_accuracy is not None
+    assert found.draw_nll is not None
+    np.testing.assert_allclose(found.draw_accuracy, (outputs.argmax(axis=-1) == pairs).mean(axis=(1, 2)), atol=1e-6)
+    of_labels = np.take_along_axis(softmax(outputs), pairs[None, ..., None], axis=-1)
+    np.testing.assert_allclose(found.draw_nll, -np.log(of_labels).mean(axis=(1, 2, 3)), rtol=1e-4)
+    mean = np.einsum("s,sntc->ntc", weights, softmax(outputs))
+    np.testing.assert_allclose(found.entropy, -(mean * np.log(mean)).sum(axis=-1), atol=1e-5)
+    assert found.mutual_information.shape == (50, 2)
+    with pytest.raises(ValueError, match=r"`labels` must be integers of shape \(50, 2\); got shape \(50,\)"):
+        predict(run, potential, X, labels=Y)
+
+
+def test_classes_that_are_ruled_out_have_no_entropy():
+    mask = np.array([0.0, 0.0, -np.inf, 0.0], np.float32)
+    module = lambda rngs: nnx.Sequential(nnx.Linear(3, 4, rngs=rngs), lambda x: x + mask)  # noqa: E731
+    potential = iso.from_nnx(module, "cross_entropy", (X, np.where(Y == 2, 0, Y)), batch_size=25)
+    draws = {"layers.0.kernel": np.zeros((1, 2, 3, 4), np.float32), "layers.0.bias": np.zeros((1, 2, 4), np.float32)}
+    found = predict(Ensemble(draws, (), np.zeros((1, 2))), potential, X)
+    np.testing.assert_allclose(found.probabilities, np.tile([1 / 3, 1 / 3, 0, 1 / 3], (50, 1)), atol=1e-6)
+    np.testing.assert_allclose(found.mean_entropy, np.log(3), atol=1e-5)
+
+
+def test_inputs_and_draws_that_do_not_suit_the_network_are_refused(sampled):
+    potential, run, _ = sampled
+    holed = X.copy()
+    holed[[3, 7]] = np.nan
+    with pytest.raises(ValueError, match=r"`inputs` must be .*; got NaN for 2 of 50 examples, the first .* number 3\."):
+        predict(run, potential, holed)
+    for function in (predict, outputs_of_draws):
+        with pytest.raises(ValueError, match="`inputs` must be at least one example; got 0 examples"):
+            function(run, potential, X[:0])
+        with pytest.raises(ValueError, match="`batch_size` must be an integer of at least 1"):
+            function(run, potential, X, batch_size=0)
+        other = iso.from_nnx(lambda rngs: nnx.Linear(3, 5, rngs=rngs), "cross_entropy", (X, Y))
+        with pytest.raises(
+            ValueError, match=r"`run` must be draws of .* shape \(5,\) at bias; got shape \(4,\) at bias"
+        ):
+            function(run, other, X)
+    kernel, bias = np.zeros((2, 3, 3, 4)), np.zeros((2, 3, 4))
+    for draws, log_weights, message in (
+        ({"kernel": kernel}, np.zeros((2, 3)), r"shape \(4,\) at bias; got nothing at bias"),
+        (
+            {"kernel": kernel, "bias": bias},
+            np.zeros(6),
+            r"axes \(chain, draw, \.\.\.\); got log weights of shape \(6,\)",
+        ),
+        ({"kernel": kernel, "bias": bias}, np.zeros((3, 2)), r"leaves of shape \(3, 2, \.\.\.\); got a leaf of"),
+        ({"kernel": kernel, "bias": bias}, np.full((2, 3), np.nan), "`log_weights` must be finite for some draw"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            predict(Ensemble(draws, (), log_weights), potential, X)

@@ -159,6 +159,44 @@ def test_joined_ensembles_count_as_they_are_told():
         joined()
 
 
+def test_networks_of_a_path_count_with_their_weights():
+    """Whole weights are repeats; columns are scaled so that A A^T / (K - 1) has them too."""
+    counts = RNG.integers(1, 4, 30)
+    weighted = Ensemble(*PATH[:2], np.log(np.stack([counts, np.ones(30)])) + 700.0)
+    swag = fit_swag(weighted, rank=30)
+    path = flat(PATH.draws)[0]
+    repeated = np.repeat(path, counts, axis=0)
+    np.testing.assert_allclose(flat(swag.means)[0], repeated.mean(axis=0), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(flat(swag.variances)[0], repeated.var(axis=0), rtol=1e-3, atol=1e-5)
+    means = np.cumsum(counts[:, None] * path, axis=0) / np.cumsum(counts)[:, None]
+    columns = (path - means) * np.sqrt(counts / counts.mean())[:, None]
+    np.testing.assert_allclose(flat(swag.deviations)[0], columns, rtol=1e-3, atol=1e-4)
+    # A network that is drawn counts as the mean one of its path does.
+    masses = np.exp(swag.sample(5).log_weights)
+    np.testing.assert_allclose(masses, np.tile([[1.0], [1.0 / counts.mean()]], 5), rtol=1e-6)
+
+
+def test_draws_without_weight_are_no_part_of_a_path():
+    """A chain that diverged early has no Gaussian, and one that diverged late that of its first draws."""
+    log_weights = np.zeros((3, 30))
+    log_weights[1, 12:], log_weights[2, 1:] = -np.inf, -np.inf
+    every = {"a": np.concatenate([PATH.draws["a"], PATH.draws["a"][:1]]), "b": RNG.standard_normal((3, 30, 2))}
+    held = lambda leaf: np.where(np.isfinite(log_weights)[..., None], leaf, np.nan)  # noqa: E731
+    draws = jax.tree.map(held, every)
+    swag = fit_swag(Ensemble(draws, (), log_weights), rank=20)
+    assert swag.num_gaussians == 2
+    for number, length in ((0, 30), (1, 12)):
+        path = flat(every)[number, :length]
+        np.testing.assert_allclose(flat(swag.means)[number], path.mean(axis=0), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(flat(swag.variances)[number], path.var(axis=0), rtol=1e-3, atol=1e-5)
+        columns, kept = columns_by_hand(path, 20), flat(swag.deviations)[number]
+        np.testing.assert_allclose(kept.T @ kept / 19, columns.T @ columns / (len(columns) - 1), rtol=1e-3, atol=1e-4)
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(swag.sample(50).draws))
+    log_weights[:2, 1:] = -np.inf
+    with pytest.raises(ValueError, match=r"`run` must be one with two draws of weight in some path; got none\."):
+        fit_swag(Ensemble(draws, (), log_weights))
+
+
 def test_wrong_input_is_refused():
     with pytest.raises(ValueError, match="`run` must be at least two draws for every Gaussian"):
         fit_swag(Timed(*PATH, 7 * np.arange(30)), cycle_length=7)

@@ -115,6 +115,28 @@ def test_arviz_gets_draws_of_equal_weight_or_raw_ones(plain, weighted):
     np.testing.assert_array_equal(plain.to_arviz().posterior["x"], plain.draws.reshape(6, -1, 2))
 
 
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize("num_runs", [None, 2])
+def test_arviz_gets_no_leaves_without_numbers(is_weighted, num_runs):
+    run = iso.sample(
+        lambda x: jnp.sum(x["a"] ** 2) + jnp.sum(x["empty"]),
+        iso.sgld(0.1),
+        num_steps=10,
+        num_chains=2,
+        num_runs=num_runs,
+        init={"a": jnp.zeros(3), "empty": jnp.zeros((2, 0))},
+        progress=False,
+    )
+    uneven = np.array(run.log_weights)
+    uneven[..., ::2] = -np.inf
+    for log_weights in (run.log_weights, uneven):
+        found = dataclasses.replace(run, log_weights=log_weights).to_arviz(weighted=is_weighted)
+        assert list(found.posterior.data_vars) == ["a"]
+        assert found.posterior["a"].shape == (2 * (num_runs or 1), 10, 3)
+        summarize: Any = arviz_stats.summary  # pyright: ignore[reportPrivateImportUsage]
+        assert list(summarize(found).index) == ["a[0]", "a[1]", "a[2]"]
+
+
 def test_arviz_summarizes_a_run(plain):
     summarize: Any = arviz_stats.summary  # pyright: ignore[reportPrivateImportUsage]
     table = summarize(plain.to_arviz(), round_to="none")

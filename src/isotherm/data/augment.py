@@ -5,11 +5,13 @@ as they are stored; `Normalize` comes after it, in training and prediction alike
 """
 
 import dataclasses
+import math
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 
 from isotherm.foundation.errors import check_integer, check_real, refuse
@@ -24,7 +26,13 @@ Augmentation = Callable[[Array, tuple[Array, Any]], tuple[Array, Any]]
 
 @dataclasses.dataclass(frozen=True)
 class Normalize:
-    """(pixels / 255 - mean) / deviation, channel by channel, of uint8 images; others are taken as already in [0, 1].
+    """(pixels / 255 - mean) / deviation, channel by channel, of uint8 images; real numbers are taken as already in [0, 1].
+
+    Images of other integer types are refused: their type does not say what white is.
+
+    Attributes:
+        mean: of the pixels in [0, 1], one for each channel or one for all.
+        deviation: likewise, their standard deviation.
 
     Example:
         >>> Normalize((0.5,), (0.25,))(jnp.full((1, 1, 1, 1), 255, jnp.uint8)).item()
@@ -34,9 +42,27 @@ class Normalize:
     mean: tuple[float, ...]
     deviation: tuple[float, ...]
 
+    def __post_init__(self):
+        for name, least in (("mean", -math.inf), ("deviation", 0.0)):
+            values = getattr(self, name)
+            for value in values if np.ndim(values) else (values,):
+                check_real(name, value, "Give one number for each channel, of pixels in [0, 1].", above=least)
+        sizes = np.size(self.mean), np.size(self.deviation)
+        if 0 in sizes or (1 not in sizes and sizes[0] != sizes[1]):
+            got = f"{sizes[0]} and {sizes[1]} of them"
+            refuse("deviation", "as many numbers as `mean`", got, "Give one for each channel, or one for all.")
+
     def __call__(self, images: Array) -> Array:
         """Images in single precision."""
-        scale = 255.0 if jnp.issubdtype(images.dtype, jnp.integer) else 1.0
+        images = jnp.asarray(images)
+        if jnp.issubdtype(images.dtype, jnp.integer) and images.dtype != jnp.uint8:
+            remedy = "Store bytes as such, `images.astype(np.uint8)`; divide others by their white, so that they lie in [0, 1]."
+            refuse("images", "of type uint8, or real numbers in [0, 1]", f"type {images.dtype}", remedy)
+        size = max(np.size(self.mean), np.size(self.deviation))
+        if size > 1 and images.shape[-1:] != (size,):
+            rule = f"with channels last, {size} of them as `mean` and `deviation` have"
+            refuse("images", rule, f"shape {images.shape}", "Give one mean and deviation for each channel.")
+        scale = 255.0 if images.dtype == jnp.uint8 else 1.0
         return (images.astype(jnp.float32) / scale - jnp.asarray(self.mean)) / jnp.asarray(self.deviation)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from isotherm.minimization.noisy_objective import NoisyObjective
 from isotherm.minimization.noisy_search import Candidate, NoisySearcher
 from isotherm.minimization.objective import REACHED, SearchOver
-from isotherm.minimization.result import GOES_ON, INTERRUPTED, counts, verdict
+from isotherm.minimization.result import AGREED, GOES_ON, INTERRUPTED, counts, verdict
 from isotherm.minimization.searcher import Tally
 from isotherm.minimization.space import Space
 
@@ -30,6 +30,7 @@ def minimize_noisy(
     target: float,
     budget: int,
     patience: int | None,
+    num_agreeing: int,
     callback: Callable[["OptimizeResult"], Any] | None,
     seed: int,
 ) -> "OptimizeResult":
@@ -37,7 +38,7 @@ def minimize_noisy(
     has_key = "key" in inspect.signature(fun).parameters
     objective = NoisyObjective(fun, space, target, budget, np.random.default_rng([seed, 1]), has_key)
     objective.patience = patience
-    search = _NoisySearch(objective, np.random.default_rng(seed))
+    search = _NoisySearch(objective, np.random.default_rng(seed), num_agreeing)
     objective.callback = None if callback is None else lambda: callback(search.result(GOES_ON))
     return search.run()
 
@@ -45,16 +46,18 @@ def minimize_noisy(
 class _NoisySearch:
     """Searchers one after another, and then a closer look at the best of what they found."""
 
-    def __init__(self, objective: NoisyObjective, rng: np.random.Generator):
-        self.objective, self.rng, self.tally = objective, rng, Tally()
+    def __init__(self, objective: NoisyObjective, rng: np.random.Generator, num_agreeing: int):
+        self.objective, self.rng, self.tally, self.num_agreeing = objective, rng, Tally(), num_agreeing
         self.searchers: list[NoisySearcher] = []
         self.final: Candidate | None = None
+        # How many agreed when the search ended: a long descent from one of their points makes it lower than the others.
+        self.num_alike: int | None = None
 
     def run(self) -> "OptimizeResult":
         """The whole search."""
         objective, budget = self.objective, self.objective.budget
         objective.budget = max(1, int((1 - _KEPT) * budget))
-        why = ""
+        why = AGREED
         try:
             while not self._agrees():
                 self.searchers.append(NoisySearcher(objective, self.rng.spawn(1)[0], self.tally))
@@ -66,6 +69,7 @@ class _NoisySearch:
                 raise
             return self.result(INTERRUPTED)
         objective.budget, objective.patience, objective.callback = budget, None, None
+        self.num_alike = self._num_agreeing()
         self._look_closer(why == REACHED)
         return self.result(why)
 
@@ -77,7 +81,8 @@ class _NoisySearch:
         has_target = objective.target > -np.inf
         if why == REACHED and best.mean > objective.target:
             why = "The target seemed to be reached, but more values do not confirm it."
-        success, message = verdict(why, has_target, self._num_agreeing() if self._agrees() else 0, len(self.searchers))
+        number = self._num_agreeing() if self.num_alike is None else self.num_alike
+        success, message = verdict(why, has_target, number, len(self.searchers))
         return OptimizeResult(
             x=objective.space.point(best.z),
             fun=best.mean,
@@ -85,6 +90,7 @@ class _NoisySearch:
             nfev=objective.num_evaluations,
             success=success,
             message=message,
+            num_agreeing=number,
             **counts(self.tally, len(self.searchers)),
         )
 
@@ -113,7 +119,7 @@ class _NoisySearch:
     def _num_agreeing(self) -> int:
         found = [searcher.current for searcher in self.searchers if searcher.current is not None]
         best = self._best()
-        return sum(one.mean - best.mean <= _ERRORS * np.hypot(one.error, best.error) for one in found)
+        return sum(bool(one.mean - best.mean <= _ERRORS * np.hypot(one.error, best.error)) for one in found)
 
     def _agrees(self) -> bool:
-        return self.objective.target == -np.inf and len(self.searchers) > 1 and self._num_agreeing() > 1
+        return self.objective.target == -np.inf and self._num_agreeing() >= self.num_agreeing

@@ -20,6 +20,8 @@ _DIFFERENCE = 1.5e-8
 _CALLBACK_EVERY = 500
 # Budgets above this pay for a second look at one point.
 _FOR_CHECKS = 50
+# Differences that are rounding, relative to a value, over the least share of the unit that is asked for.
+_ROUNDING = 1e-6
 
 
 REACHED, SPENT = "The target was reached.", "The budget of evaluations is spent."
@@ -169,7 +171,7 @@ class Objective:
     def take(self, z: np.ndarray, value: float) -> None:
         """Note a value, and end the search if it is the target."""
         if value < self.best:
-            if value < self.best - 1e-6 * max(1.0, abs(self.best)) or not np.isfinite(self.best):
+            if not np.isfinite(self.best) or value < self.best - 1e-6 * self.unit(self.best):
                 self.improved_at = self.num_evaluations
             self.best, self.best_z = float(value), np.array(z)
             # A compiled value may differ from the function's own in its last digit.
@@ -177,6 +179,12 @@ class Objective:
                 raise SearchOver(
                     REACHED if self.target > -np.inf else "The function is not bounded below: it is -inf at `x`."
                 )
+
+    def unit(self, value: float) -> float:
+        """What differences from a value are measured in: its size, or 1 if that is smaller, but no more than all values differ."""
+        size = max(1.0, abs(value))
+        spread = self.ceiling - self.best
+        return min(size, max(spread, _ROUNDING * abs(value))) if np.isfinite(spread) and spread > 0 else size
 
     def finish(self) -> float:
         """The function's own value at the best point: what a user gets who calls it there in the same precision.

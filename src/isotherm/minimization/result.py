@@ -10,7 +10,7 @@ from isotherm.minimization.searcher import Tally
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
 
-GOES_ON, INTERRUPTED = "The search goes on.", "The search was interrupted."
+GOES_ON, INTERRUPTED, AGREED = "The search goes on.", "The search was interrupted.", "Enough searchers agree."
 
 
 def agreement(values: Any, tolerance: Any) -> int:
@@ -25,17 +25,25 @@ def agreement(values: Any, tolerance: Any) -> int:
 
 
 def verdict(why: str, has_target: bool, num_agreeing: int, num_searchers: int) -> tuple[bool, str]:
-    """Whether a search succeeded, and what to say about it."""
+    """Whether a search succeeded, which a target alone can tell, and what to say about it."""
     if why == REACHED:
         return True, why
     advice = " Raise `max_evaluations`." if why == SPENT else ""
     if has_target:
         return False, f"{why} The target was not reached.{advice}"
-    if num_agreeing:
-        return True, f"{num_agreeing} searchers with independent starts found the same lowest value."
+    if why == AGREED:
+        # (1 - share)^n = 0.05 for n searchers, each of which reaches it or not.
+        share = 1.0 - 0.05 ** (1.0 / num_searchers)
+        return False, (
+            f"{num_agreeing} searchers with independent starts found the same lowest value. That is evidence, not proof: "
+            f"{num_searchers} searchers miss a minimum that {100 * share:.2g} % of them reach in one search of 20. Pass the value "
+            "that you need as `target`."
+        )
     if num_searchers < 2:
         return False, f"{why} There was only one searcher, and nobody to confirm its lowest value.{advice}"
-    return False, f"{why} No two searchers with independent starts found the same lowest value.{advice}"
+    if num_agreeing < 2:
+        return False, f"{why} No two searchers with independent starts found the same lowest value.{advice}"
+    return False, f"{why} {num_agreeing} of {num_searchers} searchers found the same lowest value.{advice}"
 
 
 def result_of(objective: Objective, tally: Tally, num_searchers: int, why: str, num_agreeing: int) -> "OptimizeResult":
@@ -51,6 +59,7 @@ def result_of(objective: Objective, tally: Tally, num_searchers: int, why: str, 
         nfev=objective.num_evaluations,
         success=success,
         message=message,
+        num_agreeing=num_agreeing,
         **counts(tally, num_searchers),
     )
 

@@ -14,18 +14,19 @@ import jax.numpy as jnp
 import numpy as np
 
 from isotherm.foundation.calls import checked_call
-from isotherm.foundation.errors import check_integer, check_real, refuse
+from isotherm.foundation.errors import check_integer, check_real, check_type, refuse, short
 from isotherm.foundation.randomness import seed_words
+from isotherm.foundation.user_functions import check_function
 from isotherm.minimization.noisy import minimize_noisy
 from isotherm.minimization.objective import Objective, SearchOver
-from isotherm.minimization.result import GOES_ON, INTERRUPTED, agreement, result_of
+from isotherm.minimization.result import AGREED, GOES_ON, INTERRUPTED, agreement, result_of
 from isotherm.minimization.searcher import Searcher, Tally
 from isotherm.minimization.space import Space, space_of
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
 
-# Searchers are alike if their values are within this share of the value, or of 1 where it is smaller.
+# Searchers are alike if their values are within this share of the unit of values.
 _ALIKE = 1e-6
 
 
@@ -53,8 +54,8 @@ def minimize(
     lower minima get more of the evaluations. A searcher ends when no jump helps any more; the next starts from a random point and
     knows nothing of it.
 
-    Without a `target` the search ends once `num_agreeing` searchers have the same lowest value. That is evidence, not proof: a well
-    that is narrow and far from the others is missed by all of them.
+    Without a `target` the search ends once `num_agreeing` searchers have the same lowest value. That is evidence, not proof, and no
+    `success`: a well that is narrow and far from the others is missed by all of them.
 
     Args:
         fun: from an array to a number. If JAX can differentiate it, a value with its gradient is one evaluation, in double
@@ -77,15 +78,16 @@ def minimize(
 
     Returns:
         SciPy's result: `x`, `fun` (which is `fun(x)`, in double precision where JAX computes it), `nfev`, `nit` (jumps), `success`,
-        `message`; and `num_searchers`, `num_descents` and `jumps`, a table of how often each kind of jump was made, what it cost,
-        and how often it led lower. `success` is True if the target was reached, or, where there is none, if searchers agree.
-        For noisy functions `fun` is a mean of values at `x`, with `fun_std_error`. Ctrl-C ends a search with what it has found.
+        `message`; and `num_agreeing` of `num_searchers`, which have the lowest value, `num_descents` and `jumps`, a table of how
+        often each kind of jump was made, what it cost, and how often it led lower. `success` is True if the target was reached, and
+        in no other case. For noisy functions `fun` is a mean of values at `x`, with `fun_std_error`. Ctrl-C ends a search with what
+        it has found.
 
     Example:
         >>> import isotherm as iso, jax.numpy as jnp, numpy as np
         >>> found = iso.minimize(lambda x: jnp.sum((x**2 - 1) ** 2 + 0.1 * x), bounds=[(-2, 2)] * 3, max_evaluations=20_000)
-        >>> bool(np.all(found.x < -0.9)), found.success
-        (True, True)
+        >>> bool(np.all(found.x < -0.9)), found.num_agreeing
+        (True, 2)
     """
     if isinstance(max_evaluations, float) and max_evaluations.is_integer():
         max_evaluations = int(max_evaluations)
@@ -97,6 +99,11 @@ def minimize(
     check_integer("num_agreeing", num_agreeing, 2, "One searcher alone cannot agree.")
     if patience is not None:
         check_integer("patience", patience, 1, "Give a number of evaluations.")
+    check_type("noise", noise, bool, "True or False", "How strong the noise is, is found out.")
+    if not isinstance(args, (tuple, list)):
+        refuse("args", "a tuple of further arguments", short(args), "Write `args=(value,)` for one.")
+    if callback is not None:
+        check_function("callback", callback, "lambda result: result.fun < 0.1", 1)
     if not callable(fun):
         refuse("fun", "a function of an array", repr(fun), "Pass a function that returns a number.")
     seed_words(seed)
@@ -106,7 +113,7 @@ def minimize(
         fun = _with_arguments(fun, tuple(args), is_keyed)
     try:
         if noise or is_keyed:
-            return minimize_noisy(fun, space, target, max_evaluations, patience, callback, seed)
+            return minimize_noisy(fun, space, target, max_evaluations, patience, num_agreeing, callback, seed)
         return _minimize_exact(fun, space, target, max_evaluations, patience, num_agreeing, callback, seed)
     finally:
         if jnp.result_type(float) != np.float64:
@@ -127,10 +134,12 @@ def _minimize_exact(
     objective = Objective(fun, space, target, budget)
     tally, searchers, rng = Tally(), [], np.random.default_rng(seed)
 
-    def so_far(why: str) -> "OptimizeResult":
+    def agreeing() -> int:
         ends = [searcher.current.value for searcher in searchers if searcher.current is not None]
-        number = agreement(ends, _ALIKE * max(1.0, abs(min(ends)))) if ends else 0
-        return result_of(objective, tally, len(searchers), why, number if number >= num_agreeing else 0)
+        return agreement(ends, _ALIKE * objective.unit(min(ends))) if ends else 0
+
+    def so_far(why: str) -> "OptimizeResult":
+        return result_of(objective, tally, len(searchers), why, agreeing())
 
     objective.patience = patience
     objective.callback = None if callback is None else lambda: callback(so_far(GOES_ON))
@@ -139,8 +148,8 @@ def _minimize_exact(
         while True:
             searchers.append(Searcher(objective, rng.spawn(1)[0], tally))
             searchers[-1].run(space.start if len(searchers) == 1 else None)
-            if target == -np.inf and so_far(GOES_ON).success:
-                return so_far("")
+            if target == -np.inf and agreeing() >= num_agreeing:
+                return so_far(AGREED)
     except SearchOver as over:
         return so_far(str(over))
     except KeyboardInterrupt:

@@ -104,7 +104,7 @@ class Searcher:
         hope = Hope(current, _FAR_HOPE if is_far else _HOPE, not is_far)
         after = descend(self.objective, start, longest, hope)
         self.proposals.remember(after.z)
-        return after if after.value < current.value - _LOWER * max(1.0, abs(current.value)) else current
+        return after if after.value < current.value - _LOWER * self.objective.unit(current.value) else current
 
     def _start(self, given: np.ndarray | None) -> tuple[np.ndarray, tuple[float, np.ndarray]]:
         """The given start, or the best of some random ones; in either case a finite one."""

@@ -7,6 +7,8 @@ import numpy as np
 
 from isotherm.foundation.errors import check_real, refuse, short
 
+_LARGEST = np.finfo(float).max
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Space:
@@ -57,19 +59,20 @@ class Space:
 
 def space_of(x0: Any, bounds: Any, scale: float) -> Space:
     """The space that bounds give, or a start and a length where there are none."""
-    try:
-        start = None if x0 is None else np.asarray(x0, float)
-    except (TypeError, ValueError):
-        refuse("x0", "an array of numbers", short(x0), "Write `iso.minimize(fun, x0=[0.0, 0.0])`, say.")
+    start = _start(x0)
+    check_real("scale", scale, "Give a length in units of x0.", above=0.0)
     if bounds is None:
         if start is None:
             refuse("x0", "given where there are no bounds", "neither", "Pass x0=..., or bounds=[(low, high), ...].")
-        check_real("scale", scale, "Give a length in units of x0.", above=0.0)
         width = np.full(start.size, float(scale))
         return Space(start.reshape(-1), start.reshape(-1) + width, width, False, np.zeros(start.size), start.shape)
+    if scale != 1.0:
+        remedy = "The bounds are the unit of the search: leave one of them out."
+        refuse("scale", "left out beside bounds", short(scale), remedy)
     pairs = _pairs(bounds, None if start is None else start.size)
-    is_valid = pairs.ndim == 2 and pairs.shape[1] == 2 and np.all(np.isfinite(pairs))
-    if not is_valid or not np.all(pairs[:, 0] < pairs[:, 1]):
+    is_valid = pairs.ndim == 2 and pairs.shape[1] == 2 and len(pairs) > 0 and np.all(np.isfinite(pairs))
+    # Half of the greatest number apart, or their difference would be infinite.
+    if not is_valid or not np.all((pairs[:, 0] < pairs[:, 1]) & (pairs[:, 1] / 2 - pairs[:, 0] / 2 < _LARGEST / 2)):
         rule = "(low, high) for every coordinate, finite, low below high"
         refuse("bounds", rule, repr(bounds), _remedy(pairs))
     low, high, width = pairs[:, 0], pairs[:, 1], pairs[:, 1] - pairs[:, 0]
@@ -79,6 +82,23 @@ def space_of(x0: Any, bounds: Any, scale: float) -> Space:
     if flat.shape != low.shape or not np.all((flat >= low) & (flat <= high)):
         refuse("x0", f"{low.shape[0]} numbers within the bounds", repr(x0), "Move it inside, or leave it out.")
     return Space(low, high, width, True, (flat - low) / width, start.shape)
+
+
+def _start(x0: Any) -> np.ndarray | None:
+    """The start that a user gave, in double precision."""
+    if x0 is None:
+        return None
+    remedy = "Write `iso.minimize(fun, x0=[0.0, 0.0])`, say."
+    try:
+        given = np.asarray(x0)
+    except ValueError:
+        refuse("x0", "an array of numbers", short(x0), remedy)
+    if given.dtype.kind not in "biuf" or not given.size:
+        refuse("x0", "an array of numbers", short(x0), remedy)
+    start = given.astype(float)
+    if not np.all(np.isfinite(start)):
+        refuse("x0", "finite", short(x0), remedy)
+    return start
 
 
 _FORM = "Write `bounds=[(low, high), (low, high)]` for two coordinates."
@@ -96,9 +116,12 @@ def _pairs(bounds: Any, number: int | None) -> np.ndarray:
     """Pairs from pairs, or from `scipy.optimize.Bounds`, whose ends may be single numbers."""
     if not (hasattr(bounds, "lb") and hasattr(bounds, "ub")):
         try:
-            return np.asarray(bounds, float)
+            pairs = np.asarray(bounds)
+            if pairs.dtype.kind in "biufO":
+                return pairs.astype(float)
         except (TypeError, ValueError):
-            refuse("bounds", "a (low, high) pair of numbers for every coordinate", short(bounds), _FORM)
+            pass
+        refuse("bounds", "a (low, high) pair of numbers for every coordinate", short(bounds), _FORM)
     low, high = np.broadcast_arrays(np.atleast_1d(bounds.lb), np.atleast_1d(bounds.ub))
     if low.size == 1 and number is not None:
         low, high = np.broadcast_to(low, number), np.broadcast_to(high, number)

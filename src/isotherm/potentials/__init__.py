@@ -4,7 +4,7 @@ from isotherm.potentials.energy import EnergyPotential, LogDensityPotential, fro
 from isotherm.potentials.equinox_networks import from_equinox
 from isotherm.potentials.flax_networks import from_linen, from_nnx
 from isotherm.potentials.likelihood import LikelihoodPotential, from_likelihood
-from isotherm.potentials.losses import Gaussian, cross_entropy, squared_error
+from isotherm.potentials.losses import Gaussian, binary_cross_entropy, cross_entropy, squared_error
 from isotherm.potentials.networks import Network, NetworkPotential, WeightDecay
 from isotherm.potentials.noise import NoisyPotential, with_noise
 from isotherm.potentials.potential import Evaluation, Potential
@@ -21,6 +21,7 @@ __all__ = [
     "NoisyPotential",
     "Potential",
     "WeightDecay",
+    "binary_cross_entropy",
     "cross_entropy",
     "from_energy",
     "from_equinox",

@@ -1,13 +1,18 @@
 """Networks of Equinox."""
 
+import copy
 from typing import Any, Unpack
 
 import jax
+import jax.numpy as jnp
 
 from isotherm.foundation.errors import refuse
 from isotherm.foundation.optional import require
 from isotherm.potentials.losses import Loss
 from isotherm.potentials.networks import Network, NetworkOptions, NetworkPotential, network_adapter, network_potential
+
+# Batches after which the start of an average is forgotten, whatever its momentum.
+_MANY = 1 << 24
 
 
 @network_adapter
@@ -43,6 +48,7 @@ def from_equinox(
         (False, True): _set_dropout(eqx, evaluated, False),
         (False, False): evaluated,
     }
+    without_memory = _set_momentum(eqx, forms[True, False], 0.0)
     structure = jax.tree.structure(state)
 
     def names_of(module):
@@ -54,12 +60,22 @@ def from_equinox(
 
     names = names_of(one)
 
-    def merge(weights, is_training, has_dropout):
-        arrays, static = eqx.partition(forms[is_training, has_dropout], eqx.is_inexact_array)
+    def merge(weights, form):
+        arrays, static = eqx.partition(form, eqx.is_inexact_array)
         return eqx.combine(jax.tree.unflatten(jax.tree.structure(arrays), [weights[name] for name in names]), static)
 
     def apply(weights, state_now, inputs, is_training, key):
-        module = merge(weights, is_training, key is not None)
+        outputs, after = called(merge(weights, forms[is_training, key is not None]), state_now, inputs, key)
+        return outputs, state_now if state is None else values_of(state_now, after)
+
+    def statistics(weights, state_now, inputs):
+        after = called(merge(weights, without_memory), state_now, inputs, None)[1]
+        return state_now if state is None else values_of(state_now, _as_after_many(eqx, one, after))
+
+    def values_of(state_now, after):
+        return dict(zip(state_now, jax.tree.leaves(after), strict=True))
+
+    def called(module, state_now, inputs, key):
         axes: list[Any] = [0]
         arguments = [inputs]
         if state is not None:
@@ -71,20 +87,46 @@ def from_equinox(
             arguments = [*arguments, keys]
             keyed = lambda *given: module(*given[:-1], key=given[-1])  # noqa: E731
             mapped = jax.vmap(keyed, (*axes, 0), 0 if state is None else (0, None), axis_name="batch")
-        if state is None:
-            return mapped(*arguments), state_now
-        outputs, after = mapped(*arguments)
-        return outputs, dict(zip(state_now, jax.tree.leaves(after), strict=True))
+        return (mapped(*arguments), None) if state is None else mapped(*arguments)
 
     def rebuild(weights, _):
-        return merge(weights, False, False)
+        return merge(weights, forms[False, False])
 
     leaves = {f"{number:03d}": leaf for number, leaf in enumerate(jax.tree.leaves(state))}
     make: Any = model
     init = (lambda key: weights_of(make(key)[0] if has_own_state else make(key))) if is_made else weights_of(one)
     nodes = jax.tree.leaves(one, is_leaf=lambda node: _is_dropout(eqx, node))
     has_dropout = any(_is_dropout(eqx, node) and node.p > 0 for node in nodes)
-    return network_potential(Network(apply, init, leaves or (), rebuild, has_dropout), loss, data, **options)
+    return network_potential(
+        Network(apply, init, leaves or (), rebuild, has_dropout, statistics), loss, data, **options
+    )
+
+
+def _norms(eqx: Any, module: Any) -> list[Any]:
+    nodes = jax.tree.leaves(module, is_leaf=lambda node: isinstance(node, eqx.nn.BatchNorm))
+    return [node for node in nodes if isinstance(node, eqx.nn.BatchNorm)]
+
+
+def _set_momentum(eqx: Any, module: Any, momentum: float) -> Any:
+    """The module with another momentum in all its layers of BatchNorm."""
+
+    def change(node):
+        if not isinstance(node, eqx.nn.BatchNorm):
+            return node
+        changed = copy.copy(node)
+        # A static field of a frozen module, which `eqx.tree_at` does not reach.
+        object.__setattr__(changed, "momentum", momentum)
+        return changed
+
+    return jax.tree.map(change, module, is_leaf=lambda node: isinstance(node, eqx.nn.BatchNorm))
+
+
+def _as_after_many(eqx: Any, module: Any, state: Any) -> Any:
+    """The state with counters of batches so high that statistics are taken as they are, not as the first ones of an average."""
+    for node in _norms(eqx, module):
+        if node.batch_counter is not None:
+            state = state.set(node.batch_counter, jnp.full_like(state.get(node.batch_counter), _MANY))
+    return state
 
 
 def _is_dropout(eqx: Any, node: Any) -> bool:

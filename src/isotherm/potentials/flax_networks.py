@@ -1,5 +1,6 @@
 """Networks of Flax: modules of nnx and of linen."""
 
+import contextlib
 import inspect
 from collections.abc import Callable
 from typing import Any, Unpack
@@ -10,8 +11,11 @@ from jax import Array
 
 from isotherm.foundation.errors import refuse, short
 from isotherm.foundation.optional import require
+from isotherm.foundation.user_functions import check_function
 from isotherm.potentials.linen_dropout import asleep, awake, drops
+from isotherm.potentials.linen_norms import forgetting, resting
 from isotherm.potentials.losses import Loss
+from isotherm.potentials.network_checks import check_pair
 from isotherm.potentials.networks import Network, NetworkOptions, NetworkPotential, network_adapter, network_potential
 
 # Arguments of linen modules that say whether they train.
@@ -30,8 +34,8 @@ def from_nnx(
     Args:
         module: an `nnx.Module`, whose weights every chain then starts from; or a function of `nnx.Rngs` that makes one, so that
             every chain starts from weights of its own. The module is called as `module(inputs)`.
-        loss: "cross_entropy", "squared_error", or a function of (outputs, targets) that gives minus the log likelihood of every
-            example.
+        loss: "cross_entropy", "binary_cross_entropy" of a network with one output, "squared_error", or a function of (outputs,
+            targets) that gives minus the log likelihood of every example; for `predict` say with `outputs` what it takes.
         data: (inputs, targets).
         **options: see `NetworkOptions`.
 
@@ -53,8 +57,9 @@ def from_nnx(
     dtype = options.get("compute_dtype")
     modes = ((True, True), (True, False), (False, True), (False, False))
     graphs = {mode: _graph(nnx, one, *mode, dtype) for mode in modes}
+    without_memory = _graph(nnx, one, True, False, dtype, {"momentum": 0.0})
 
-    def merge(weights_now, state_now, is_training, key):
+    def merge(weights_now, state_now, graph, key=None):
         found = [
             (path, variable.replace(value))
             for known, values in ((weights, weights_now), (rest, state_now))
@@ -65,10 +70,15 @@ def from_nnx(
             if key is not None and jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
                 value = jax.random.fold_in(key, number)
             found.append((path, variable.replace(value)))
-        return nnx.merge(graphs[is_training, key is not None], nnx.from_flat_state(found))
+        return nnx.merge(graph, nnx.from_flat_state(found))
 
     def apply(weights_now, state_now, inputs, is_training, key):
-        module_now = merge(weights_now, state_now, is_training, key)
+        return called(merge(weights_now, state_now, graphs[is_training, key is not None], key), inputs)
+
+    def statistics(weights_now, state_now, inputs):
+        return called(merge(weights_now, state_now, without_memory), inputs)[1]
+
+    def called(module_now, inputs):
         outputs = module_now(inputs)
         return outputs, _values(_flat(nnx, nnx.split(module_now, nnx.Param, nnx.RngState, ...)[3]))
 
@@ -76,14 +86,14 @@ def from_nnx(
         return _values(_flat(nnx, nnx.state(module(nnx.Rngs(key)), nnx.Param)))
 
     def rebuild(weights_now, state_now):
-        return merge(weights_now, state_now, False, None)
+        return merge(weights_now, state_now, graphs[False, False])
 
     has_dropout = any(
         (isinstance(node, nnx.Dropout) and node.rate > 0)
         or (isinstance(node, nnx.MultiHeadAttention) and node.dropout_rate > 0)
         for _, node in nnx.iter_graph(one)
     )
-    network = Network(apply, init if is_made else _values(weights), _values(rest), rebuild, has_dropout)
+    network = Network(apply, init if is_made else _values(weights), _values(rest), rebuild, has_dropout, statistics)
     return network_potential(network, loss, data, **options)
 
 
@@ -112,10 +122,13 @@ def from_linen(
             given the opposite.
         **options: see `NetworkOptions`.
     """
-    linen = require("flax.linen", "networks")
+    linen, errors = require("flax.linen", "networks"), require("flax.errors", "networks")
+    check_pair(data)
     prepare = options.get("prepare")
     inputs = jax.tree.map(lambda leaf: jnp.asarray(leaf[:1]), data[0])
-    inputs = inputs if prepare is None else prepare(inputs)
+    if prepare is not None:
+        check_function("prepare", prepare, "lambda inputs: inputs / 255.0", 1)
+        inputs = prepare(inputs)
 
     if isinstance(module, type):
         name = module.__name__
@@ -157,10 +170,22 @@ def from_linen(
         variables = {"params": weights_now, **(state_now or {})}
         names = list(others) if is_training else []
         # The key decides about dropout, not the mode: a module may train without masks, and predict with them.
-        with linen.intercept_methods(asleep(linen) if key is None else awake(linen)):
-            found = module.apply(variables, inputs, rngs=rngs, mutable=names or False, **mode(is_training))
+        with contextlib.ExitStack() as layers_are:
+            layers_are.enter_context(linen.intercept_methods(asleep(linen) if key is None else awake(linen)))
+            if not is_training:
+                # Without an argument that tells it, a module may normalize by batches wherever it is called.
+                layers_are.enter_context(linen.intercept_methods(resting(linen)))
+            try:
+                found = module.apply(variables, inputs, rngs=rngs, mutable=names or False, **mode(is_training))
+            except errors.ModifyScopeVariableError as error:
+                remedy = "Give it an argument `train`, and let it change its statistics only where that is True."
+                refuse("module", "one that predicts without changing its statistics", str(error).split(".")[0], remedy)
         outputs, after = found if names else (found, {})
         return outputs, {**state_now, **after} if others else state_now
+
+    def statistics(weights_now, state_now, inputs):
+        with linen.intercept_methods(forgetting(linen)):
+            return apply(weights_now, state_now, inputs, True, None)[1]
 
     def rebuild(weights_now: Any, state_now: Any) -> Any:
         return module.bind({"params": weights_now, **(state_now or {})})
@@ -168,9 +193,8 @@ def from_linen(
     def draw_weights(key: Array) -> Any:
         return init(key)["params"]
 
-    network = Network(
-        apply, draw_weights if weights is None else variables["params"], others or (), rebuild, has_dropout
-    )
+    start = draw_weights if weights is None else variables["params"]
+    network = Network(apply, start, others or (), rebuild, has_dropout, statistics)
     return network_potential(network, loss, data, **options)
 
 
@@ -200,8 +224,10 @@ def _check_call(module: Any, inputs: Any, named: dict[str, Any]) -> None:
         refuse("train_argument", rule, got, 'Pass train_argument="train", say.')
 
 
-def _graph(nnx: Any, module: Any, is_training: bool, has_dropout: bool, dtype: Any) -> Any:
-    """The static part of a module that trains or not, with or without dropout, in a precision."""
+def _graph(
+    nnx: Any, module: Any, is_training: bool, has_dropout: bool, dtype: Any, of_norms: dict[str, Any] | None = None
+) -> Any:
+    """The static part of a module that trains or not, with or without dropout, in a precision, and attributes of its BatchNorm."""
     copy = nnx.clone(module)
     change: Callable[..., None] = copy.set_attributes
     change(use_running_average=not is_training, raise_if_not_found=False)
@@ -209,6 +235,7 @@ def _graph(nnx: Any, module: Any, is_training: bool, has_dropout: bool, dtype: A
     if dtype is not None:
         # Or BatchNorm would go up to the precision of its statistics, and all that follows with it.
         change(dtype=jnp.dtype(dtype), raise_if_not_found=False)
+    change(nnx.BatchNorm, raise_if_not_found=False, **(of_norms or {}))
     return nnx.split(copy, ...)[0]
 
 

@@ -90,6 +90,28 @@ class LikelihoodPotential(Potential):
         elif self.is_streamed or self.num_used is not None:
             remedy = "Data that stream, or that have room to grow, are seen through batches."
             refuse("batch_size", "a number of examples", "None", remedy)
+        if self.augment is not None:
+            self._check_augment(self.batch_size or lengths[0])
+
+    def _check_augment(self, size: int) -> None:
+        """Refuse an augmentation that cannot be called with a key and a batch, or that gives back something else."""
+        check_function("augment", self.augment, "lambda key, examples: examples", 2)
+        rows = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((size, *leaf.shape[1:]), leaf.dtype), self.data)
+        rule = "a function of a key and a batch of examples"
+        found = jax.tree.leaves(call_traced("augment", rule, jax.eval_shape, self.augment, jax.random.key(0), rows))
+        number = len(jax.tree.leaves(rows))
+        if len(found) != number:
+            remedy = "Return the whole batch, with its labels: `return images, labels`."
+            refuse(
+                "augment",
+                "a function that returns as many arrays as it was given",
+                f"{len(found)} for {number}",
+                remedy,
+            )
+        shapes = [leaf.shape for leaf in found]
+        if any(shape[:1] != (size,) for shape in shapes):
+            rule = f"a function that returns one row for each of {size} examples"
+            refuse("augment", rule, f"shapes {short(shapes)}", "It changes examples, not their number.")
 
     def text_at(self, depth: int) -> str:
         seen = "all at once" if self.batch_size is None else f"batches of {self.batch_size}"

@@ -4,21 +4,33 @@ from typing import Any
 
 import jax
 
+from isotherm.foundation.errors import refuse
 from isotherm.potentials.dropout import check_dropout
-from isotherm.potentials.losses import LOSSES, Gaussian, check_apart, check_classes, cross_entropy
-from isotherm.potentials.softmax import traced_outputs, warn_of_softmax
+from isotherm.potentials.losses import LOSSES, Gaussian, check_apart, check_classes, check_logits, check_two_classes
+from isotherm.potentials.softmax import traced_outputs, warn_of_probabilities
+
+
+def check_pair(data: Any) -> None:
+    """Refuse data that are no inputs and targets."""
+    if not isinstance(data, (tuple, list)) or len(data) != 2:
+        refuse("data", "a pair (inputs, targets)", type(data).__name__, "Give the inputs first.")
 
 
 def check_outputs(potential: Any, stacklevel: int) -> None:
     """Refuse labels, losses and dropout that a network cannot have; `stacklevel` is that of warnings, from the caller."""
-    shapes, loss = _shapes_of_two(potential), potential.loss
+    shapes, loss, kind = _shapes_of_two(potential), potential.loss, potential.output_kind
     is_own = loss not in LOSSES.values() and not isinstance(loss, Gaussian)
-    traced = traced_outputs(potential.outputs, *shapes) if is_own or loss is cross_entropy else None
-    if traced is not None and is_own:
-        check_apart(loss, traced.out_avals[0], potential.data[1])
-    elif traced is not None:
-        check_classes(potential.data[1], traced.out_avals[0].shape)
-        warn_of_softmax(traced.jaxpr, stacklevel=stacklevel + 1)
+    traced = traced_outputs(potential.outputs, *shapes) if is_own or kind != "values" else None
+    if traced is not None:
+        output = traced.out_avals[0]
+        check_logits(kind, output.shape)
+        if is_own:
+            check_apart(loss, output, potential.data[1])
+        elif kind == "logits":
+            check_classes(potential.data[1], output.shape)
+        elif kind == "logit":
+            check_two_classes(potential.data[1])
+        warn_of_probabilities(traced.jaxpr, kind, stacklevel=stacklevel + 1)
     if potential.has_dropout:
         check_dropout(potential.outputs, *shapes)
 

@@ -15,11 +15,11 @@ from isotherm.foundation.docstrings import documented
 from isotherm.foundation.errors import check_choice, check_real, refuse
 from isotherm.foundation.parts import Part, Static
 from isotherm.foundation.randomness import words
-from isotherm.foundation.user_functions import call_traced
+from isotherm.foundation.user_functions import call_traced, check_function
 from isotherm.potentials.batches import Batch
 from isotherm.potentials.likelihood import LikelihoodPotential
-from isotherm.potentials.losses import Loss, as_loss, constant_loss
-from isotherm.potentials.network_checks import check_outputs
+from isotherm.potentials.losses import Loss, as_loss, constant_loss, output_kind
+from isotherm.potentials.network_checks import check_outputs, check_pair
 from isotherm.potentials.potential import Potential
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -36,6 +36,8 @@ class Network(Part):
         model_state: what the network carries beside its weights, such as BatchNorm statistics; () if nothing.
         rebuild: maps (weights, model_state) to a module of the library that the network came from.
         has_dropout: whether it has layers of dropout.
+        statistics: maps (weights, model_state, inputs) to the model state after a pass in training that forgets the statistics of
+            BatchNorm from before; None where there is nothing to forget.
     """
 
     apply: Static[Callable[..., tuple[Array, Any]]]
@@ -43,6 +45,7 @@ class Network(Part):
     model_state: Any
     rebuild: Static[Callable[[Any, Any], Any]]
     has_dropout: Static[bool] = False
+    statistics: Static[Callable[[Any, Any, Any], Any] | None] = None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -106,6 +109,19 @@ class NetworkPotential(LikelihoodPotential):
         state = self.init_model_state() if model_state is None else model_state
         return self._forward(weights, state, inputs, is_training, key)[0]
 
+    def batch_statistics(self, weights: Any, inputs: Any, model_state: Any) -> Any:
+        """The model state after a pass in training, without dropout, whose BatchNorm statistics are those of `inputs` alone."""
+        forward = self.network.statistics
+        if forward is None:
+            return self._forward(weights, model_state, inputs, True, None)[1]
+        after = forward(*self._cast(weights, model_state, inputs))
+        return jax.tree.map(lambda new, old: new.astype(old.dtype), after, model_state)
+
+    @property
+    def output_kind(self) -> str | None:
+        """What the outputs are, as the loss says: "logits" of classes, one "logit", or "values"; None where nobody said."""
+        return output_kind(self.loss)
+
     @property
     def loss_without_inputs(self) -> float | None:
         """The lowest loss over all examples of one prediction for all inputs; None where it is not known."""
@@ -128,12 +144,17 @@ class NetworkPotential(LikelihoodPotential):
         return -losses, model_state
 
     def _forward(self, weights: Any, model_state: Any, inputs: Any, is_training: bool, key: Any) -> tuple[Array, Any]:
-        inputs = inputs if self.prepare is None else self.prepare(inputs)
-        if self.compute_dtype is not None:
-            weights, inputs = _cast(weights, self.compute_dtype), _cast(inputs, self.compute_dtype)
-        outputs, after = self.network.apply(weights, model_state, inputs, is_training, key)
+        outputs, after = self.network.apply(*self._cast(weights, model_state, inputs), is_training, key)
         after = jax.tree.map(lambda new, old: new.astype(old.dtype), after, model_state)
         return outputs.astype(jnp.promote_types(outputs.dtype, jnp.float32)), after
+
+    def _cast(self, weights: Any, model_state: Any, inputs: Any) -> tuple[Any, Any, Any]:
+        """What the network takes: prepared inputs, in the precision that it computes in."""
+        if self.prepare is not None:
+            inputs = call_traced("prepare", "a function of the inputs of a batch", self.prepare, inputs)
+        if self.compute_dtype is not None:
+            weights, inputs = _cast(weights, self.compute_dtype), _cast(inputs, self.compute_dtype)
+        return weights, model_state, inputs
 
 
 class NetworkOptions(TypedDict, total=False):
@@ -146,6 +167,8 @@ class NetworkOptions(TypedDict, total=False):
         log_prior: a log prior of another form, in place of `weight_decay`.
         coupling_includes_prior: whether the energies that couplings read hold the prior. The thesis' networks leave it out: its
             partitions and corrections are about losses.
+        outputs: what the outputs of the network are, for a loss that is a function of yours: "logits" of classes along the last
+            axis, "logit" of class 1 (one output), or "values" of a regression or a rate. `iso.predictive.predict` asks.
         dropout: "off" or "on" while sampling. With masks that change, energies are noisy and the posterior is another. A
             module with dropout warns that it is off, unless this is given.
         compute_dtype: such as jnp.bfloat16, for mixed precision.
@@ -161,6 +184,7 @@ class NetworkOptions(TypedDict, total=False):
     weight_decay: float
     log_prior: Callable[[Any], Array] | None
     coupling_includes_prior: bool
+    outputs: str | None
     dropout: str
     compute_dtype: Any
     prepare: Callable[[Any], Any] | None
@@ -176,6 +200,7 @@ NETWORK_DEFAULTS: NetworkOptions = {
     "weight_decay": 0.0,
     "log_prior": None,
     "coupling_includes_prior": True,
+    "outputs": None,
     "dropout": "off",
     "compute_dtype": None,
     "prepare": None,
@@ -201,8 +226,11 @@ def network_potential(
     check_real("weight_decay", weight_decay, "Give the precision of the prior, or 0 for a flat one.", minimum=0.0)
     if log_prior is not None and weight_decay > 0:
         refuse("log_prior", "None beside a weight decay", repr(log_prior), "Give one of them.")
-    if not isinstance(data, (tuple, list)) or len(data) != 2:
-        refuse("data", "a pair (inputs, targets)", type(data).__name__, "Give the inputs first.")
+    if log_prior is not None:
+        check_function("log_prior", log_prior, "lambda weights: ...", 1)
+    if options["prepare"] is not None:
+        check_function("prepare", options["prepare"], "lambda inputs: inputs / 255.0", 1)
+    check_pair(data)
     if network.has_dropout and "dropout" not in given:
         message = 'The network has dropout, which is off while sampling. Pass dropout="off" if that is meant, or dropout="on".'
         warnings.warn(message, stacklevel=4)
@@ -227,7 +255,7 @@ def network_potential(
         num_used=options["num_used"],
         is_streamed=options["is_streamed"],
         network=network,
-        loss=as_loss(loss),
+        loss=as_loss(loss, options["outputs"]),
         has_dropout=check_choice("dropout", options["dropout"], ("off", "on")) == "on",
         compute_dtype=None if dtype is None else jnp.dtype(dtype).name,
         prepare=options["prepare"],

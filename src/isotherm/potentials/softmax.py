@@ -1,10 +1,12 @@
-"""Whether a network ends in a softmax, where a loss takes what goes into one."""
+"""Whether a network ends in a softmax or a sigmoid, where a loss takes what goes into one."""
 
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import jax
+
+from isotherm.foundation.errors import InputError
 
 # What changes the form or the type of an array, and not its numbers.
 _SAME_NUMBERS = ("convert_element_type", "reshape", "squeeze", "transpose", "copy", "stop_gradient", "broadcast_in_dim")
@@ -14,21 +16,35 @@ def traced_outputs(outputs: Callable[..., Any], weights: Any, inputs: Any) -> An
     """The outputs at weights and inputs of these shapes, traced; None for a network that fails, of which sampling says more."""
     try:
         return jax.make_jaxpr(outputs)(weights, inputs)
+    except InputError:
+        raise
     except Exception:
         return None
 
 
-def warn_of_softmax(program: Any, stacklevel: int) -> None:
-    """Warn of a network, traced, that returns probabilities to `cross_entropy`, which would take their softmax again.
+def warn_of_probabilities(program: Any, kind: str | None, stacklevel: int) -> None:
+    """Warn of a network, traced, that returns probabilities where its loss takes logits.
 
-    `stacklevel` is that of the warning, from the caller.
+    `kind` is that of the outputs, as the loss says; `stacklevel` that of the warning, from the caller.
     """
-    if _is_softmax(program, program.outvars[0]):
+    if kind == "logits" and _is_softmax(program, program.outvars[0]):
         message = (
-            'The network ends in a softmax, and "cross_entropy" takes the softmax of what it returns: the likelihood would be '
+            "The network ends in a softmax, and its loss takes the softmax of what it returns: the likelihood would be "
             "nearly flat. Return the logits; `predict` makes probabilities of them."
         )
-        warnings.warn(message, stacklevel=stacklevel + 1)
+    elif kind == "logit" and _is_sigmoid(program, program.outvars[0]):
+        message = (
+            "The network ends in a sigmoid, and its loss takes the sigmoid of what it returns: probabilities would stay "
+            "between 0.5 and 0.73. Return the logit; `predict` makes probabilities of it."
+        )
+    else:
+        return
+    warnings.warn(message, stacklevel=stacklevel + 1)
+
+
+def _is_sigmoid(program: Any, variable: Any) -> bool:
+    _, operation = _maker(program, variable)
+    return operation is not None and operation.primitive.name == "logistic"
 
 
 def _is_softmax(program: Any, variable: Any) -> bool:

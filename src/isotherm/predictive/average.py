@@ -12,7 +12,14 @@ from jax import Array, lax
 from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import check_choice, check_integer, check_real, refuse, short
 from isotherm.potentials.networks import NetworkPotential
-from isotherm.predictive.checks import check_classifier, check_draws, check_inputs, check_network
+from isotherm.predictive.checks import (
+    check_classifier,
+    check_draws,
+    check_fit,
+    check_inputs,
+    check_labels,
+    check_network,
+)
 from isotherm.predictive.classification import entropy, mutual_information
 from isotherm.runs.estimates import normalized_weights
 
@@ -34,8 +41,8 @@ class Prediction(NamedTuple):
     """What an ensemble says of N examples.
 
     Attributes:
-        probabilities: of the average, (N, C).
-        logits: the weighted mean of the networks' logits, (N, C).
+        probabilities: of the average, (N, C). A network with one logit has two classes, of which it is the second's.
+        logits: the weighted mean of the networks' logits, (N, C); with one logit, that of class 0 is 0.
         mean_entropy: the weighted mean of the networks' own entropies, (N,).
         draw_weights: of the networks, (S,), summing to one.
         draw_accuracy: of every network alone, (S,), where labels were given.
@@ -52,12 +59,13 @@ class Prediction(NamedTuple):
     @property
     def entropy(self) -> np.ndarray:
         """Of the average: all of its uncertainty, (N,)."""
-        return entropy(self.probabilities)
+        return entropy(_rows(self.probabilities)).reshape(self.probabilities.shape[:-1])
 
     @property
     def mutual_information(self) -> np.ndarray:
         """The part of the uncertainty that comes from the networks' disagreement, (N,)."""
-        return mutual_information(self.probabilities, self.mean_entropy)
+        each = mutual_information(_rows(self.probabilities), self.mean_entropy.reshape(-1))
+        return each.reshape(self.mean_entropy.shape)
 
     @property
     def best_accuracy(self) -> float:
@@ -80,6 +88,9 @@ def predict(
 ) -> Prediction:
     """The weighted average of the networks in `run` on `inputs`.
 
+    What outputs mean is the loss's to say: logits of classes for "cross_entropy", the logit of class 1 for "binary_cross_entropy",
+    and for a function of yours what `outputs` said when the potential was made.
+
     Every network uses its own BatchNorm statistics, and counts with its importance weight. Runs that are independent repeats are
     averaged too; for each apart use `run.split_runs()`.
 
@@ -87,7 +98,7 @@ def predict(
         run: draws of networks' weights.
         potential: the potential that they came from.
         inputs: as stored, such as uint8 images.
-        labels: where given, every network is also judged alone.
+        labels: class numbers from 0, one for each example; where given, every network is also judged alone.
         by: "probabilities" averages these; "logits" averages logits, as the thesis' tables do.
         scale: divides the logits of every network first (temperature scaling).
         batch_size: examples at a time.
@@ -105,11 +116,15 @@ def predict(
     check_integer("batch_size", batch_size, 1, "Give examples at a time.")
     check_real("scale", scale, "Give the temperature of the logits.", above=0.0)
     check_draws("run", run)
-    check_classifier(potential)
-    step = _step(potential, float(scale))
+    kind = check_classifier(potential)
+    check_fit("run", run, potential)
+    step = _step(potential, kind, float(scale))
     pieces, number = _in_pieces(inputs, batch_size)
     check_inputs(potential, inputs)
-    targets = None if labels is None else _in_pieces(np.asarray(labels), batch_size)[0]
+    targets = None
+    if labels is not None:
+        of_one = _shape_of_logits(run, potential, kind, inputs)
+        targets = _in_pieces(check_labels(labels, (number, *of_one[:-1]), of_one[-1]), batch_size)[0]
     total: Any = None
     weights, scores = [], []
     for draw, state, weight in each_draw(run):
@@ -117,6 +132,11 @@ def predict(
         weights.append(weight)
         scores.append(score)
     mean, logits, mean_entropy = (np.asarray(part, np.float64)[:number] / sum(weights) for part in total)
+    is_lost = ~np.isfinite(mean).all(axis=tuple(range(1, mean.ndim)))
+    if is_lost.any():
+        got = f"NaN for {is_lost.sum()} of {number} examples, the first of them number {np.argmax(is_lost)}"
+        remedy = "Look for NaN in `inputs`; draws of chains that diverged must have weight zero."
+        refuse("inputs", "examples for which the networks' outputs are numbers", got, remedy)
     if by == "logits":
         mean = np.asarray(jax.nn.softmax(jnp.asarray(logits, jnp.float32)), np.float64)
     mean /= mean.sum(axis=-1, keepdims=True)
@@ -132,6 +152,8 @@ def outputs_of_draws(
     """Outputs of every network, (S, N, ...), and the weights of the networks, (S,): for regressions, whose outputs are small."""
     check_draws("run", run)
     check_network(potential)
+    check_fit("run", run, potential)
+    check_integer("batch_size", batch_size, 1, "Give examples at a time.")
     pieces, number = _in_pieces(inputs, batch_size)
     check_inputs(potential, inputs)
     forward = _forward(potential)
@@ -159,6 +181,8 @@ def _in_pieces(inputs: Any, size: int) -> tuple[Any, int]:
     if len(lengths) != 1 or () in lengths or any(leaf.dtype.kind not in "biufV" for leaf in leaves):
         refuse("inputs", "arrays of examples, along the first axis", short(inputs), "Give them as to the potential.")
     ((number,),) = lengths
+    if number == 0:
+        refuse("inputs", "at least one example", "0 examples", "Check what was selected.")
     batches = -(-number // size)
 
     def cut(leaf):
@@ -170,23 +194,48 @@ def _in_pieces(inputs: Any, size: int) -> tuple[Any, int]:
     return jax.tree.map(cut, inputs), number
 
 
+def _rows(probabilities: np.ndarray) -> np.ndarray:
+    """One row for every prediction: an example may have several, as a sequence does."""
+    return probabilities.reshape(-1, probabilities.shape[-1])
+
+
+def _shape_of_logits(run: Draws, potential: NetworkPotential, kind: str, inputs: Any) -> tuple[int, ...]:
+    """The shape of the logits of one example."""
+    lead = np.ndim(run.log_weights)
+    one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[lead:], leaf.dtype), (run.draws, run.model_state))
+    first = jax.tree.map(lambda leaf: jnp.asarray(leaf[:1]), inputs)
+    return jax.eval_shape(lambda draw, state: _logits(kind, potential.outputs(draw, first, state)), *one).shape[1:]
+
+
+def _logits(kind: str, outputs: Array) -> Array:
+    """Logits of classes along the last axis. Of one logit z they are (0, z), whose softmax is (1 - sigmoid(z), sigmoid(z))."""
+    if kind == "logits":
+        return outputs
+    flat = outputs.reshape(len(outputs))
+    return jnp.stack([jnp.zeros_like(flat), flat], axis=-1)
+
+
 @functools.lru_cache(maxsize=32)
-def _step(potential: NetworkPotential, scale: float) -> Any:
+def _step(potential: NetworkPotential, kind: str, scale: float) -> Any:
     """One network added to the sums."""
 
     def judge(log_probabilities: Array, targets: Array, number: Array) -> Array:
         flat = log_probabilities.reshape(-1, log_probabilities.shape[-1])
         labels = targets.reshape(-1)
-        is_inside = jnp.arange(len(labels)) < number
+        # An example may have several labels, as a sequence does.
+        num_labels = number * (len(labels) // (targets.shape[0] * targets.shape[1]))
+        is_inside = jnp.arange(len(labels)) < num_labels
         right = (jnp.argmax(flat, axis=-1) == labels) & is_inside
-        lost = -jnp.take_along_axis(flat, labels[:, None].astype(jnp.int32), axis=-1)[:, 0] * is_inside
-        return jnp.stack([jnp.sum(right), jnp.sum(lost)]) / number
+        lost = -jnp.take_along_axis(flat, labels[:, None].astype(jnp.int32), axis=-1)[:, 0]
+        return jnp.stack([jnp.sum(right), jnp.sum(jnp.where(is_inside, lost, 0.0))]) / num_labels
 
     def step(total, draw, state, weight, pieces, targets, number):
-        logits = lax.map(lambda inputs: potential.outputs(draw, inputs, state), pieces) / scale
+        logits = lax.map(lambda inputs: _logits(kind, potential.outputs(draw, inputs, state)), pieces) / scale
         log_probabilities = jax.nn.log_softmax(logits)
         probabilities = jnp.exp(log_probabilities)
-        entropies = -jnp.sum(probabilities * log_probabilities, axis=-1)
+        # A class that is ruled out, of logit minus infinity, adds nothing.
+        parts = jnp.where(probabilities > 0, probabilities * log_probabilities, 0.0)
+        entropies = -jnp.sum(parts, axis=-1)
         found = (probabilities, logits, entropies)
         found = tuple(weight * part.reshape(-1, *part.shape[2:]) for part in found)
         after = found if total is None else jax.tree.map(jnp.add, total, found)

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isotherm.foundation.errors import refuse, short
-from isotherm.potentials.losses import Gaussian, cross_entropy, squared_error
 
 
 def check_draws(name: str, value: Any) -> None:
@@ -16,6 +15,38 @@ def check_draws(name: str, value: Any) -> None:
     if not all(hasattr(value, part) for part in ("draws", "model_state", "log_weights")):
         call = "`iso.predictive.predict(run, potential, inputs)`"
         refuse(name, "a run, or draws from elsewhere", short(value), f"The run comes before the potential: {call}.")
+    lead = np.shape(value.log_weights)
+    if len(lead) < 2:
+        remedy = "Give every leaf, and the log weights, these two axes: `leaf[None]` for one chain."
+        refuse(name, "draws with axes (chain, draw, ...)", f"log weights of shape {lead}", remedy)
+    for leaf in jax.tree.leaves((value.draws, value.model_state)):
+        if np.shape(leaf)[: len(lead)] != lead:
+            remedy = "Give one log weight for each draw."
+            refuse(
+                name,
+                f"draws with leaves of shape ({', '.join(map(str, lead))}, ...)",
+                f"a leaf of shape {np.shape(leaf)}",
+                remedy,
+            )
+
+
+def check_fit(name: str, draws: Any, potential: Any) -> None:
+    """Refuse draws of other networks than the potential's."""
+    lead, init = np.ndim(draws.log_weights), potential.init
+    weights = jax.eval_shape(init, jax.random.key(0)) if callable(init) else init
+    wanted, got = ({key: np.shape(leaf) for key, leaf in _leaves(tree)} for tree in (weights, draws.draws))
+    got = {key: shape[lead:] for key, shape in got.items()}
+    if wanted != got:
+        key = next(key for key in [*wanted, *got] if wanted.get(key) != got.get(key))
+        shapes = (f"shape {where[key]}" if key in where else "nothing" for where in (wanted, got))
+        rule, found = (f"{shape} at {key or 'the top'}" for shape in shapes)
+        remedy = "Pass the potential that the draws came from."
+        refuse(name, f"draws of the potential's network, with {rule}", found, remedy)
+
+
+def _leaves(tree: Any) -> list[tuple[str, Any]]:
+    found = jax.tree_util.tree_leaves_with_path(tree)
+    return [(jax.tree_util.keystr(path, simple=True, separator="."), leaf) for path, leaf in found]
 
 
 def check_network(value: Any) -> None:
@@ -27,24 +58,21 @@ def check_network(value: Any) -> None:
         refuse("potential", "the potential of a network", short(value), remedy)
 
 
-def check_classifier(potential: Any) -> None:
-    """Refuse a network whose outputs are no logits of classes."""
+def check_classifier(potential: Any) -> str:
+    """Return what the outputs of a network are, "logits" or a "logit", or refuse one that has none or does not say."""
     check_network(potential)
-    loss = getattr(potential, "loss", None)
-    if loss is squared_error or isinstance(loss, Gaussian) or (loss is not cross_entropy and _are_values(potential)):
-        remedy = "For a regression use `iso.predictive.outputs_of_draws(run, potential, inputs)` and `intervals`."
+    kind = getattr(potential, "output_kind", None)
+    as_they_are = "`iso.predictive.outputs_of_draws(run, potential, inputs)`"
+    if kind is None:
+        remedy = (
+            'Make the potential with outputs="logits" (one for each class), "logit" (of class 1), or "values" (of a regression, a '
+            f"rate). {as_they_are} gives outputs as they are."
+        )
+        refuse("potential", "that of a classifier", "a loss of your own that does not say what its outputs are", remedy)
+    if kind == "values":
+        remedy = f"For a regression use {as_they_are} and `intervals`."
         refuse("potential", "that of a classifier", "the loss of a regression", remedy)
-
-
-def _are_values(potential: Any) -> bool:
-    """Whether the targets of a loss of a user's are real numbers, and no shares of classes."""
-    data: Any = getattr(potential, "data", None)
-    targets: Any = data[1] if isinstance(data, tuple) and len(data) == 2 else None
-    if not hasattr(targets, "dtype") or not np.issubdtype(targets.dtype, np.floating):
-        return False
-    rows = np.asarray(targets[:100], np.float64)
-    are_shares = rows.ndim == 2 and np.all(rows >= 0) and np.allclose(rows.sum(axis=1), 1.0, atol=1e-3)
-    return not are_shares and bool(np.any(rows != np.round(rows)))
+    return kind
 
 
 def check_inputs(potential: Any, inputs: Any) -> None:
@@ -69,7 +97,11 @@ def check_inputs(potential: Any, inputs: Any) -> None:
 def as_numbers(name: str, values: Any) -> np.ndarray:
     """Return an array in float64, or refuse what is none."""
     try:
-        return np.asarray(values, np.float64)
+        array = np.asarray(values)
+        # A complex number would lose a part, and text may look like numbers.
+        if array.dtype.kind in "cSUmM":
+            raise TypeError
+        return array.astype(np.float64)
     except (TypeError, ValueError):
         is_run = hasattr(values, "log_weights")
         made = "`iso.predictive.predict(run, potential, inputs)` or `outputs_of_draws`"
@@ -114,12 +146,16 @@ def check_probabilities(name: str, values: ArrayLike) -> np.ndarray:
     return p.clip(0.0, 1.0)
 
 
-def check_labels(labels: ArrayLike, num_examples: int, num_classes: int) -> np.ndarray:
-    """Return integer labels, or refuse them."""
-    y = np.asarray(labels)
-    if y.shape != (num_examples,) or y.dtype.kind not in "iu":
+def check_labels(labels: ArrayLike, shape: tuple[int, ...], num_classes: int) -> np.ndarray:
+    """Return integer labels of a shape, or refuse them."""
+    try:
+        y = np.asarray(labels)
+    except ValueError:
+        refuse("labels", f"integers of shape {shape}", short(labels), "Give one class number for each example.")
+    if y.shape != shape or y.dtype.kind not in "biu":
         found = f"shape {y.shape} of {y.dtype}"
-        refuse("labels", f"integers of shape ({num_examples},)", found, "Give one class number for each example.")
+        remedy = "Give one class number for each example: of one-hot labels `labels.argmax(-1)`."
+        refuse("labels", f"integers of shape {shape}", found, remedy)
     if y.min() < 0 or y.max() >= num_classes:
         refuse("labels", f"in [0, {num_classes})", f"{y.min()} to {y.max()}", "Number the classes from 0.")
-    return y
+    return y.astype(np.int64)

@@ -21,6 +21,8 @@ from isotherm.predictive.checks import check_labels, check_probabilities, check_
 
 # Far below any float32 softmax that matters; one example of probability zero costs 69 nats, not infinity.
 LEAST_PROBABILITY = 1e-30
+# Of entropies in float32, summed over draws.
+_ROUNDING = 1e-3
 
 
 @checked_call(prefix="iso.predictive.")
@@ -171,8 +173,7 @@ def entropy(probabilities: ArrayLike) -> np.ndarray:
         >>> entropy([[1.0, 0.0], [0.5, 0.5]]).round(4)
         array([0.    , 0.6931])
     """
-    p = check_probabilities("probabilities", probabilities)
-    return np.maximum(-np.sum(scipy.special.xlogy(p, p), axis=1), 0.0)
+    return _entropy(check_probabilities("probabilities", probabilities))
 
 
 @checked_call(prefix="iso.predictive.")
@@ -189,8 +190,17 @@ def mutual_information(mean_probabilities: ArrayLike, mean_entropy: ArrayLike) -
         >>> mutual_information([[0.5, 0.5]], [0.0]).round(4)
         array([0.6931])
     """
-    total = entropy(mean_probabilities)
-    return np.maximum(total - check_values("mean_entropy", mean_entropy, len(total)), 0.0)
+    p = check_probabilities("mean_probabilities", mean_probabilities)
+    own, most = check_values("mean_entropy", mean_entropy, len(p)), np.log(p.shape[1])
+    if own.min() < -_ROUNDING or own.max() > most + _ROUNDING:
+        got = f"{own.min():g} to {own.max():g}"
+        refuse(
+            "mean_entropy",
+            f"entropies in nats, from 0 to log C = {most:.3g}",
+            got,
+            "Take the mean over draws of `entropy`.",
+        )
+    return np.maximum(_entropy(p) - own, 0.0)
 
 
 class Uncertainty(NamedTuple):
@@ -234,6 +244,10 @@ def ensemble_uncertainty(probabilities_of_draws: Any, draw_weights: ArrayLike | 
     return Uncertainty(mean, entropy(mean), mutual_information(mean, unsure))
 
 
+def _entropy(p: np.ndarray) -> np.ndarray:
+    return np.maximum(-np.sum(scipy.special.xlogy(p, p), axis=1), 0.0)
+
+
 def _checked(probabilities: ArrayLike, labels: ArrayLike, weights: ArrayLike | None) -> tuple[np.ndarray, ...]:
     p = check_probabilities("probabilities", probabilities)
-    return p, check_labels(labels, *p.shape), check_weights("weights", weights, len(p))
+    return p, check_labels(labels, p.shape[:1], p.shape[1]), check_weights("weights", weights, len(p))

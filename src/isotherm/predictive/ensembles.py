@@ -7,10 +7,10 @@ import jax
 import numpy as np
 
 from isotherm.foundation.calls import checked_call
-from isotherm.foundation.errors import check_real, refuse, short
+from isotherm.foundation.errors import check_integer, check_real, refuse, short
 from isotherm.potentials.networks import NetworkPotential
 from isotherm.predictive.average import Draws
-from isotherm.predictive.checks import check_draws, check_network
+from isotherm.predictive.checks import check_draws, check_fit, check_network
 from isotherm.runs.estimates import normalized_weights
 from isotherm.sampling import Sampler, per_chain, sample
 from isotherm.sampling.sampler import check_sampler
@@ -32,7 +32,8 @@ def trained(
 
     The thesis evaluates networks drawn from SWAG's Gaussians after an epoch of SGD with momentum:
     ``trained(swag.sample(10, potential=potential), potential, iso.msgd(step_size))``. Networks train side by side, as chains of one
-    run. BatchNorm statistics start from the potential's own and follow the training, so that it should take an epoch or more.
+    run. BatchNorm statistics start from the potential's own and follow the training, so that it should take an epoch or more. Draws
+    without weight, such as those of a chain that diverged, are not trained, and keep no weight.
 
     Args:
         ensemble: draws of networks' weights.
@@ -43,12 +44,18 @@ def trained(
     """
     check_draws("ensemble", ensemble)
     check_network(potential)
+    check_fit("ensemble", ensemble, potential)
     check_sampler(sampler)
-    number = num_steps or -(-potential.num_data // (potential.batch_size or potential.num_data))
+    number = -(-potential.num_data // (potential.batch_size or potential.num_data))
+    if num_steps is not None:
+        number = check_integer("num_steps", num_steps, 1, "Give iterations, or None for one epoch.")
     log_weights = np.asarray(ensemble.log_weights)
     shape = log_weights.shape
+    is_used = normalized_weights(log_weights).reshape(-1) > 0
+    # What is not trained starts where the first of the others does.
+    places = np.where(is_used, np.arange(log_weights.size), np.argmax(is_used))
     flat = _flat(log_weights.ndim)
-    starts = jax.tree.map(flat, ensemble.draws)
+    starts = jax.tree.map(lambda leaf: flat(leaf)[places], ensemble.draws)
     run = sample(
         potential,
         sampler,
@@ -60,7 +67,10 @@ def trained(
         progress=False,
     )
     back = lambda leaf: np.asarray(leaf)[:, 0].reshape(*shape, *leaf.shape[2:])  # noqa: E731
-    return Ensemble(jax.tree.map(back, run.draws), jax.tree.map(back, run.model_state), log_weights)
+    # A network that diverged in training counts no more.
+    lost = np.isneginf(np.asarray(run.log_weights)[:, 0].reshape(shape))
+    kept = np.where(lost, -np.inf, log_weights)
+    return Ensemble(jax.tree.map(back, run.draws), jax.tree.map(back, run.model_state), kept)
 
 
 def joined(*parts: tuple[Draws, float]) -> Ensemble:
@@ -71,7 +81,7 @@ def joined(*parts: tuple[Draws, float]) -> Ensemble:
     """
     if not parts:
         refuse("parts", "at least one pair (ensemble, factor)", "none", "Give pairs.")
-    draws, states, weights = [], [], []
+    draws, states, weights, shapes = [], [], [], []
     for part in parts:
         if not isinstance(part, tuple) or len(part) != 2:
             refuse("parts", "pairs (ensemble, factor)", short(part), "Write `joined((run, 1.0), (other, 1.0))`, say.")
@@ -79,6 +89,10 @@ def joined(*parts: tuple[Draws, float]) -> Ensemble:
         check_draws("ensemble", ensemble)
         check_real("factor", factor, "Give what a draw of this part counts.", above=0.0)
         log_weights = np.asarray(ensemble.log_weights, np.float64)
+        shapes.append(_shapes(ensemble, log_weights.ndim))
+        if shapes[-1] != shapes[0]:
+            remedy = "Join ensembles of the same network."
+            refuse("parts", f"of one network, with leaves {shapes[0]}", shapes[-1], remedy)
         with np.errstate(divide="ignore"):
             relative = np.log(normalized_weights(log_weights) * log_weights.size)
         weights.append(np.log(factor) + relative.reshape(-1))
@@ -89,6 +103,12 @@ def joined(*parts: tuple[Draws, float]) -> Ensemble:
         return jax.tree.map(lambda *leaves: np.concatenate(leaves)[None], *trees)
 
     return Ensemble(together(draws), together(states), np.concatenate(weights)[None])
+
+
+def _shapes(ensemble: Draws, lead: int) -> str:
+    """Names and shapes of the leaves of one network and its state."""
+    found = jax.tree_util.tree_leaves_with_path((ensemble.draws, ensemble.model_state))
+    return ", ".join(f"{jax.tree_util.keystr(path[1:])} {np.shape(leaf)[lead:]}" for path, leaf in found)
 
 
 def _flat(lead: int) -> Callable[[Any], np.ndarray]:

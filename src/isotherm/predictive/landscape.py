@@ -68,17 +68,29 @@ def project(
     check_integer("grid", grid, 2, "Give points along a side.")
     check_real("margin", margin, "Give a share of the range.", minimum=0.0)
     check_integer("num_tuning", num_tuning, 0, "Give gradient steps, or 0.")
+    check_real("tuning_step", tuning_step, "Give the size of a gradient step.", minimum=0.0)
+    if num_tuning and not tuning_step:
+        refuse(
+            "tuning_step", "above 0 where grid points are tuned", f"{tuning_step}", "Give the size of a gradient step."
+        )
     check_function("loss", loss, "lambda weights: potential.energy(weights)")
     if not isinstance(paths, (list, tuple)):
         refuse("paths", "a list of paths", short(paths), "Give the draws of every chain, such as [chain0, chain1].")
     if not paths:
         refuse("paths", "at least one path", "none", "Give draws of a run.")
+    shapes = [_shapes(path) for path in paths]
+    if any(shape != shapes[0] for shape in shapes):
+        other = next(shape for shape in shapes if shape != shapes[0])
+        refuse("paths", f"of one network, with leaves {shapes[0]}", other, "Give draws of the same potential.")
     one = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), paths[0])
     _, unravel = ravel_pytree(one)
     flats = [_flat(path) for path in paths]
     together = np.concatenate(flats)
     if len(together) < 3:
         refuse("paths", "at least three networks", len(together), "Keep more draws.")
+    if not np.isfinite(together).all():
+        found = f"{int((~np.isfinite(together)).any(axis=1).sum())} networks that are not"
+        refuse("paths", "finite networks", found, "Leave out the draws of chains that diverged.")
     center = together.mean(axis=0)
     _, values, directions = np.linalg.svd(together - center, full_matrices=False)
     plane = directions[:2]
@@ -116,6 +128,12 @@ def plot_landscape(landscape: Landscape, axis: Any = None, *, title: str = "", l
     axis.set(title=title, xlabel="first direction", ylabel="second direction")
     axis.figure.colorbar(drawn, ax=axis, label="log10 loss")
     return axis.figure
+
+
+def _shapes(path: Any) -> str:
+    """Names and shapes of the leaves of one network of a path."""
+    found = jax.tree_util.tree_leaves_with_path(path)
+    return ", ".join(f"{jax.tree_util.keystr(place)} {np.shape(leaf)[1:]}" for place, leaf in found)
 
 
 def _flat(path: Any) -> np.ndarray:

@@ -64,6 +64,13 @@ def gaussian_nll(
         >>> round(gaussian_nll([[0.0], [0.0]], [1.0, 2.0], [0.0], draw_weights=[1.0, 3.0]), 4)
         1.3889
     """
+    if noise is None:
+        refuse(
+            "noise",
+            "the standard deviation of a target",
+            "None",
+            "Draws without noise have no density; `crps` scores them.",
+        )
     mu, v, sd = _draws(means, draw_weights, noise)
     y = check_values("targets", targets, mu.shape[1])
     w = check_weights("weights", weights, len(y))
@@ -180,7 +187,7 @@ def _draws(means: ArrayLike, draw_weights: ArrayLike | None, noise: ArrayLike | 
         remedy = "Put the draws first. Of outputs with an axis of one take `outputs[..., 0]`."
         refuse("means", "of shape (draws, examples)", f"shape {mu.shape}", remedy)
     v = check_weights("draw_weights", draw_weights, len(mu))
-    sd = np.asarray(1.0 if noise is None else noise, np.float64)
+    sd = as_numbers("noise", 1.0 if noise is None else noise)
     if sd.shape not in ((), (len(mu),), mu.shape):
         rule = f"a number or of shape ({len(mu)},) or {mu.shape}"
         refuse("noise", rule, f"shape {sd.shape}", "Give the standard deviation of each draw.")

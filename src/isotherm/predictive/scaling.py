@@ -41,7 +41,7 @@ def fit_temperature(logits: ArrayLike, labels: ArrayLike, weights: ArrayLike | N
     z = _checked(logits)
     if z.ndim != 2:
         refuse("logits", "of shape (examples, classes)", f"shape {z.shape}", "Average the draws first.")
-    y = check_labels(labels, *z.shape)
+    y = check_labels(labels, z.shape[:1], z.shape[1])
     w = check_weights("weights", weights, len(z))
     # Relative to the label's logit, so that a separated example gives exactly no positive term.
     z = (z - z[np.arange(len(y)), y][:, None])[w > 0]
@@ -83,6 +83,9 @@ def _checked(logits: ArrayLike) -> np.ndarray:
     z = as_numbers("logits", logits)
     if z.ndim < 2 or not z.size:
         refuse("logits", "of shape (examples, classes)", f"shape {z.shape}", "Give one row for each example.")
+    if z.shape[-1] < 2:
+        remedy = "Of one logit z, that of class 1, the two are 0 and z: `np.stack([0 * z, z], axis=-1)`."
+        refuse("logits", "of two classes or more, along the last axis", f"shape {z.shape}", remedy)
     if not np.isfinite(z).all():
         found = z[~np.isfinite(z)][0]
         refuse("logits", "finite", f"{found}", "Clip probabilities at 1e-30 before taking their logarithm.")

@@ -16,6 +16,10 @@ from isotherm.potentials.networks import NetworkPotential
 from isotherm.predictive.average import Draws
 from isotherm.predictive.checks import check_draws, check_network
 from isotherm.predictive.ensembles import Ensemble
+from isotherm.runs.estimates import normalized_weights
+
+# Statistics that differ by less have forgotten the state from before, but for rounding.
+_SAME = 1e-6
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -23,13 +27,15 @@ class Swag:
     r"""Gaussians N(mean, (D + A A^T / (K - 1)) / 2), one for each path.
 
     mean is that of the path's networks, D the diagonal of their variances, and the columns of A the deviations of the last K of
-    them from the running mean.
+    them from the running mean. Networks count with their importance weights w: means are weighted, and a column is multiplied by
+    the root of its weight over the mean weight of the K. A path with fewer than K networks has columns of zeros.
 
     Attributes:
         means: leaves (G, ...), one row for each Gaussian.
         variances: likewise.
         deviations: leaves (G, K, ...).
         model_state: of the last network of each path, (G, ...).
+        log_weights: of the Gaussians, (G,): the mean weight of the networks of each path.
 
     Reference:
         Maddox et al. 2019, Algorithm 1 and equation (1); several paths are Wilson and Izmailov's MultiSWAG, and the cycles of one
@@ -43,6 +49,7 @@ class Swag:
     variances: Any
     deviations: Any
     model_state: Any
+    log_weights: np.ndarray
 
     @property
     def num_gaussians(self) -> int:
@@ -58,13 +65,14 @@ class Swag:
         potential: NetworkPotential | None = None,
         num_refresh: int | None = None,
     ) -> Ensemble:
-        """`num` networks from every Gaussian, each counting the same.
+        """`num` networks from every Gaussian, each counting as the mean network of its path does.
 
         Args:
             num: of networks.
             seed: of all randomness.
             scale: of the variance.
-            potential: whose BatchNorm statistics are refreshed for every network; None where there are none.
+            potential: whose data every network gets BatchNorm statistics from, as `refresh_statistics` does; None where there are
+                none.
             num_refresh: batches of a refresh; None is one epoch.
         """
         check_integer("num", num, 1, "Give the number of networks per Gaussian.")
@@ -72,43 +80,39 @@ class Swag:
         if jax.tree.leaves(self.model_state) and potential is None:
             remedy = "Networks between those of the path need statistics of their own."
             refuse("potential", "given for networks with BatchNorm", "None", remedy)
+        if num_refresh is not None:
+            check_integer("num_refresh", num_refresh, 1, "Give batches, or None for one epoch.")
         key = seed_key(seed)
-        draws = _draw(key, self.means, self.variances, self.deviations, num, scale)
+        draws = jax.tree.map(np.asarray, _draw(key, self.means, self.variances, self.deviations, num, scale))
+        log_weights = np.tile(self.log_weights[:, None], num)
         if not jax.tree.leaves(self.model_state):
-            return Ensemble(jax.tree.map(np.asarray, draws), (), self._zeros(num))
+            return Ensemble(draws, (), log_weights)
         assert potential is not None
         states = [
-            [
-                refresh_statistics(
-                    potential, _at(draws, (gaussian, number)), _at(self.model_state, gaussian), num_refresh
-                )
-                for number in range(num)
-            ]
-            for gaussian in range(self.num_gaussians)
+            refresh_statistics(potential, _at(draws, (gaussian, number)), _at(self.model_state, gaussian), num_refresh)
+            for gaussian, number in np.ndindex(*log_weights.shape)
         ]
-        rows = [jax.tree.map(lambda *leaves: np.stack(leaves), *row) for row in states]
-        state = jax.tree.map(lambda *leaves: np.stack(leaves), *rows)
-        return Ensemble(jax.tree.map(np.asarray, draws), state, self._zeros(num))
-
-    def _zeros(self, num: int) -> np.ndarray:
-        return np.zeros((self.num_gaussians, num))
+        stack = lambda *leaves: np.stack(leaves).reshape(*log_weights.shape, *leaves[0].shape)  # noqa: E731
+        return Ensemble(draws, jax.tree.map(stack, *states), log_weights)
 
 
 @checked_call(prefix="iso.predictive.")
 def fit_swag(run: Draws, *, rank: int = 20, cycle_length: int | None = None) -> Swag:
     """The Gaussians of a run of SGD: one for each chain, and for each cycle of a chain.
 
-    Take a run of `iso.swag` (or of `iso.msgd` with a constant or cyclical step size) with one draw an epoch and a burn-in.
+    Take a run of `iso.swag` (or of `iso.msgd` with a constant or cyclical step size) with one draw an epoch and a burn-in. Draws
+    count with their weights: those of a chain that diverged are left out, and a path with fewer than two others has no Gaussian.
 
     Args:
         run: draws of SGD; they may lie on a disk.
-        rank: K, at most the draws of a path.
+        rank: K, at most the draws of the longest path.
         cycle_length: iterations of a cycle, as given to `iso.swag`: the draws of each get a Gaussian of their own, which is
             cycSWAG. None is SWAG, with one Gaussian for each chain (several chains are MultiSWAG).
     """
     check_integer("rank", rank, 2, "Give the columns of the low-rank part.")
     check_draws("run", run)
-    *lead, num_draws = np.shape(run.log_weights)
+    weights = normalized_weights(np.asarray(run.log_weights))
+    *lead, num_draws = weights.shape
     cycles = np.zeros(num_draws, int)
     if cycle_length is not None:
         times = getattr(run, "iterations", None)
@@ -120,50 +124,101 @@ def fit_swag(run: Draws, *, rank: int = 20, cycle_length: int | None = None) -> 
     if fewest < 2:
         got = f"{fewest} in one of {len(stretches)} cycles"
         refuse("run", "at least two draws for every Gaussian", got, "Lower `thinning` or `burn_in`.")
-    paths = [(chain, stretch) for chain in np.ndindex(*lead) for stretch in stretches]
+    every = [
+        (chain, stretch[weights[chain][stretch] > 0], stretch) for chain in np.ndindex(*lead) for stretch in stretches
+    ]
+    paths = [(chain, used, np.mean(weights[chain][stretch])) for chain, used, stretch in every if len(used) > 1]
+    if not paths:
+        remedy = "All chains diverged early: lower `step_size`."
+        refuse("run", "one with two draws of weight in some path", "none", remedy)
     # All Gaussians have one rank: they are stacked.
-    fitted = [_fit(run, *path, min(rank, fewest)) for path in paths]
-    together = [jax.tree.map(lambda *leaves: np.stack(leaves), *parts) for parts in zip(*fitted, strict=True)]
-    return Swag(*together)
+    rank = min(rank, max(len(used) for _, used, _ in paths))
+    fitted = [_fit(run, chain, used, weights[chain][used], rank) for chain, used, _ in paths]
+    stack = lambda *leaves: np.stack(leaves)  # noqa: E731
+    means, variances, deviations, states = (jax.tree.map(stack, *parts) for parts in zip(*fitted, strict=True))
+    masses = np.array([mass for _, _, mass in paths])
+    return Swag(means, variances, deviations, states, np.log(masses / masses.max()))
 
 
 @checked_call(prefix="iso.predictive.")
 def refresh_statistics(
     potential: NetworkPotential, weights: Any, model_state: Any, num_batches: int | None = None
 ) -> Any:
-    """The model state after passes over `num_batches` batches in training mode at fixed weights; None is one epoch."""
+    """The model state with BatchNorm statistics of the network at `weights`: their plain mean over batches of the data.
+
+    Nothing of the statistics in `model_state` is left. What a module keeps besides, or averages in a way of its own, is carried
+    from batch to batch in training mode, and is that after the last one.
+
+    Args:
+        potential: the network and its data. Batches are as in sampling, augmented.
+        weights: of one network.
+        model_state: of a network, such as the last one of a path.
+        num_batches: how many batches; None is one epoch.
+
+    Reference:
+        Izmailov et al. 2018, "Averaging weights leads to wider optima and better generalization", section 3.2.
+    """
     check_network(potential)
-    assert potential.batch_size is not None
-    number = num_batches or -(-potential.num_data // potential.batch_size)
+    if potential.is_streamed:
+        remedy = "Make it again with `is_streamed=False`, and with as many examples as fit."
+        refuse("potential", "one with its data on the device", "one whose data stream", remedy)
+    number = 1 if potential.batch_size is None else -(-potential.num_data // potential.batch_size)
+    if num_batches is not None:
+        number = check_integer("num_batches", num_batches, 1, "Give batches, or None for one epoch.")
     found = programs.call(_refresh, potential.on_device(), jnp.asarray(number), weights, model_state)
     return jax.tree.map(np.asarray, found)
 
 
 def _refresh(potential: NetworkPotential, number: Array, weights: Any, model_state: Any) -> Any:
-    def step(k, state):
-        batch = potential.batch(jnp.zeros(2, jnp.uint32), k)
-        return potential.evaluate(weights, batch, None, state).model_state
+    def after(k, state):
+        return potential.batch_statistics(weights, potential.batch(jnp.zeros(2, jnp.uint32), k).examples[0], state)
 
-    return jax.lax.fori_loop(0, number, step, model_state)
+    def is_number(leaf):
+        return jnp.issubdtype(leaf.dtype, jnp.inexact)
+
+    def step(k, carry):
+        state, mean = carry
+        state = after(k, state)
+        return state, jax.tree.map(lambda m, s: m + (s - m) / (k + 1) if is_number(m) else s, mean, state)
+
+    def chosen(mean, last, once, again):
+        # What depends on the state from before is no statistic of a batch.
+        if not is_number(mean):
+            return last
+        return jnp.where(jnp.all(jnp.abs(once - again) <= _SAME * (1.0 + jnp.abs(once))), mean, last)
+
+    model_state = jax.tree.map(jnp.asarray, model_state)
+    moved = jax.tree.map(lambda leaf: 2.0 * leaf + 1.0 if is_number(leaf) else leaf, model_state)
+    zeros = jax.tree.map(jnp.zeros_like, model_state)
+    last, mean = jax.lax.fori_loop(0, number, step, (model_state, zeros))
+    return jax.tree.map(chosen, mean, last, after(0, model_state), after(0, moved))
 
 
-def _fit(run: Draws, chain: tuple[int, ...], places: np.ndarray, rank: int) -> tuple[Any, Any, Any, Any]:
-    """Moments and deviations of one path, read one draw at a time."""
+def _fit(run: Draws, chain: tuple[int, ...], places: np.ndarray, weights: np.ndarray, rank: int) -> tuple[Any, ...]:
+    """Weighted moments and deviations of one path, read one draw at a time."""
     mean = square = None
     columns: list[Any] = []
-    for count, place in enumerate(places.tolist(), start=1):
+    for place, share in zip(places.tolist(), weights / np.cumsum(weights), strict=True):
         draw = jax.tree.map(lambda leaf: np.asarray(leaf[(*chain, place)], np.float64), run.draws)  # noqa: B023
         if mean is None or square is None:
             mean, square = draw, jax.tree.map(np.square, draw)
         else:
-            mean = jax.tree.map(lambda m, x: m + (x - m) / count, mean, draw)  # noqa: B023
-            square = jax.tree.map(lambda m, x: m + (x**2 - m) / count, square, draw)  # noqa: B023
+            mean = jax.tree.map(lambda m, x: m + share * (x - m), mean, draw)  # noqa: B023
+            square = jax.tree.map(lambda m, x: m + share * (x**2 - m), square, draw)  # noqa: B023
         columns = [*columns, jax.tree.map(np.subtract, draw, mean)][-rank:]
     variance = jax.tree.map(lambda s, m: np.maximum(s - m**2, 1e-30), square, mean)
     state = jax.tree.map(lambda leaf: np.asarray(leaf[(*chain, int(places[-1]))]), run.model_state)
     single = lambda tree: jax.tree.map(lambda leaf: leaf.astype(np.float32), tree)  # noqa: E731
-    deviations = jax.tree.map(lambda *leaves: np.stack(leaves), *columns)
-    return single(mean), single(variance), single(deviations), state
+    last = weights[-rank:]
+    # A shorter path is divided by its own number of columns less one, as A A^T / (K - 1) divides the others.
+    scales = np.sqrt(last / last.mean() * (rank - 1) / (len(last) - 1))
+
+    def stacked(*leaves):
+        filled = np.zeros((rank, *leaves[0].shape))
+        filled[: len(leaves)] = np.stack(leaves) * scales.reshape(-1, *(1,) * leaves[0].ndim)
+        return filled
+
+    return single(mean), single(variance), single(jax.tree.map(stacked, *columns)), state
 
 
 def _draw(key: Any, means: Any, variances: Any, deviations: Any, num: int, scale: float) -> Any:

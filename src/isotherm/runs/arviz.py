@@ -1,5 +1,6 @@
 """Runs as ArviZ's DataTree."""
 
+import math
 import warnings
 from typing import Any
 
@@ -17,13 +18,17 @@ def to_arviz(run: RunData, weighted: bool = False) -> Any:
 
     ArviZ's own statistics ignore weights. So unless `weighted`, draws that carry different weights are resampled, systematically
     and within each run, to as many draws of equal weight; draws of equal weight are passed on as they are. With `weighted` the
-    raw draws are passed on, with `sample_stats.log_weight` beside them.
+    raw draws are passed on, with `sample_stats.log_weight` beside them. Leaves without numbers are left out: ArviZ's statistics
+    fail on them.
     """
     arviz_base = require("arviz_base", "all")
     lead = run.log_weights.ndim
     # With an axis of runs always: their chains stand one after another, and weights count within each.
+    # Not -1: NumPy cannot tell how many there are of a leaf without numbers.
+    num_runs = math.prod(run.log_weights.shape[: lead - 2])
     log_weights, energies, draws = jax.tree.map(
-        lambda leaf: np.asarray(leaf).reshape(-1, *leaf.shape[lead - 2 :]), (run.log_weights, run.energies, run.draws)
+        lambda leaf: np.asarray(leaf).reshape(num_runs, *leaf.shape[lead - 2 :]),
+        (run.log_weights, run.energies, run.draws),
     )
     is_even = all(np.ptp(weights) == 0 for weights in log_weights)
     if weighted or is_even:
@@ -35,7 +40,7 @@ def to_arviz(run: RunData, weighted: bool = False) -> Any:
         ]
         draws, energies = jax.tree.map(lambda leaf: _choose(leaf, chosen), (draws, energies))
         stats = {"energy": _chains(energies)}
-    posterior = {name: _chains(leaf) for name, leaf in leaves_by_name(draws).items()}
+    posterior = {name: _chains(leaf) for name, leaf in leaves_by_name(draws).items() if leaf.size}
     with warnings.catch_warnings():
         # ArviZ suspects swapped axes where there are more chains than draws; here the axes are known.
         warnings.filterwarnings("ignore", "More chains")
@@ -47,5 +52,5 @@ def _chains(array: np.ndarray) -> np.ndarray:
 
 
 def _choose(leaf: np.ndarray, chosen: list[np.ndarray]) -> np.ndarray:
-    flat = leaf.reshape(leaf.shape[0], -1, *leaf.shape[3:])
+    flat = leaf.reshape(leaf.shape[0], leaf.shape[1] * leaf.shape[2], *leaf.shape[3:])
     return np.stack([run[index] for run, index in zip(flat, chosen, strict=True)]).reshape(leaf.shape)
