@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from isotherm.engine.debugging import under_debug_settings
 from isotherm.engine.graphs import compile_with_graphs
 from isotherm.foundation.compilation_cache import are_programs_kept
 from isotherm.foundation.parts import functions_of
@@ -15,6 +16,7 @@ from isotherm.foundation.parts import functions_of
 _PROGRAMS: dict[Any, Callable[..., Any]] = {}
 
 
+@under_debug_settings
 def call(
     function: Callable[..., Any], *arguments: Any, donated: tuple[int, ...] = (), options: tuple[Any, ...] = ()
 ) -> Any:

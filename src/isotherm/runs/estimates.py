@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from isotherm.foundation.errors import check_integer, check_real, refuse
+from isotherm.foundation.transfers import transfers_on_purpose
 from isotherm.foundation.user_functions import call_traced, check_function
 from isotherm.runs.agreement import Stretches, num_stretches
 from isotherm.runs.standard_errors import errors_of, half_width, why_unknown
@@ -68,7 +69,9 @@ def for_each(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """The function for many draws at once, compiled once: the last few functions are kept."""
     check_function("function", function, "lambda x: x[0]")
     each = jax.jit(jax.vmap(lambda x: jax.tree.map(jnp.asarray, function(x))))
-    return functools.partial(call_traced, "function", "a function of a position that returns numbers", each)
+    return functools.partial(
+        transfers_on_purpose(call_traced), "function", "a function of a position that returns numbers", each
+    )
 
 
 def expectation(function: Callable[[Any], Any], draws: Any, log_weights: np.ndarray) -> Any:

@@ -14,6 +14,7 @@ from isotherm.engine.program import identity
 from isotherm.foundation.parts import number_dtype
 from isotherm.foundation.randomness import Purpose, run_keys
 from isotherm.foundation.schedules import values_at
+from isotherm.foundation.transfers import transfers_on_purpose
 from isotherm.potentials.potential import Potential, WrappedPotential
 from isotherm.runs.bias import MOST_COORDINATES, Bias
 from isotherm.runs.pytree_json import named_leaves
@@ -58,6 +59,7 @@ class Checkup:
         kept = jax.tree.map(lambda leaf: leaf[number], (self.coupling, self.preconditioner))
         return dataclasses.replace(self, coupling=kept[0], preconditioner=kept[1])
 
+    @transfers_on_purpose
     def measure(self, run: Any) -> Bias | None:
         """The bias of a run of axes (chain, draw, ...); None where nothing is known of it."""
         size = sum(leaf.size for leaf in jax.tree.leaves(self.position))

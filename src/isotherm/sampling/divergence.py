@@ -67,9 +67,10 @@ def report_divergence(diverged_at: np.ndarray, throw: bool, has_ladder: bool, po
         f"{len(places)} of {diverged_at.size} {what} diverged (energy not finite): {', '.join(named)}{more}. {then} "
     )
     message += remedy_for(potential)
-    if throw:
+    # JAX's own check would stop at numbers that are not finite by design.
+    if throw or getattr(jax.config, "jax_debug_nans"):  # noqa: B009
         raise DivergenceError(message)
-    warnings.warn(message, DivergenceWarning, stacklevel=5)
+    warnings.warn(message, DivergenceWarning, stacklevel=6)
 
 
 def _name(place: np.ndarray, has_ladder: bool) -> str:

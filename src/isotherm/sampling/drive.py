@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from isotherm.engine.blocks import Carry, Times
+from isotherm.foundation.transfers import transfers_on_purpose
 from isotherm.runs.run import Run
 from isotherm.runs.saving import write_end, write_progress
 from isotherm.runs.store import MemorySink, StoreSink
@@ -51,6 +52,7 @@ class Reached:
     seconds: float = 0.0
 
 
+@transfers_on_purpose
 def drive(prepared: PreparedRun, host: Host, reached: Reached, since: float) -> list[Run]:
     """The runs after all iterations, one for each sampler, from what was reached before.
 

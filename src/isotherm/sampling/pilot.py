@@ -13,6 +13,7 @@ from jax import Array
 from isotherm.coupling import CouplingInputs, Independent, Observed, Pilot, measured_variance
 from isotherm.foundation.periodic import Periodic
 from isotherm.foundation.schedules import Scaled
+from isotherm.foundation.transfers import transfers_on_purpose
 from isotherm.kernels.kernel import Move
 from isotherm.potentials.potential import Potential
 from isotherm.sampling.drive import Host, Reached, drive
@@ -53,12 +54,13 @@ class Watching(Independent):
     def _measured(self, state: _Seen, measure: Callable[[int], CouplingInputs]) -> _Seen:
         is_known, variance = measured_variance(measure, _NUM_MEASURED)
         total = state.variance + variance.astype(state.variance.dtype)
-        return state._replace(variance=total, num=state.num + is_known)
+        return state._replace(variance=total, num=state.num + is_known.astype(state.num.dtype))
 
     def statistics(self, state: _Seen) -> dict[str, Any]:
         return {"variance": state.variance / jnp.maximum(state.num, 1)}
 
 
+@transfers_on_purpose
 def with_pilot(potential: Potential, sampler: Sampler, settings: Settings, position: Any) -> Sampler:
     """The sampler with a coupling that has seen the pilot it needs; the sampler itself where it needs none."""
     num_steps = sampler.coupling.needs.pilot_steps

@@ -18,6 +18,7 @@ from isotherm.engine.records import Records
 from isotherm.foundation.errors import refuse
 from isotherm.foundation.parts import number_dtype
 from isotherm.foundation.schedules import values_at
+from isotherm.foundation.transfers import transfers_on_purpose
 from isotherm.potentials.potential import Potential, energy_dtype
 from isotherm.runs.pytree_json import named_leaves
 from isotherm.runs.record_times import RecordTimes
@@ -66,6 +67,7 @@ class PreparedRun:
         return self.program.init(self.position)
 
 
+@transfers_on_purpose
 def prepare(
     potential: Potential,
     samplers: Sequence[Sampler],
