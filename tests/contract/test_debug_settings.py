@@ -1,6 +1,7 @@
 """Samplers under the settings of JAX with which people look for errors in their own code."""
 
 import warnings
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,8 +12,8 @@ import pytest
 import isotherm as iso
 from isotherm.engine import programs
 
-WELLS = {"partition": (0.1, 5.0, 20)}
-PAIR = {"temperatures": (1.0, 2.0)}
+WELLS: dict[str, Any] = {"partition": (0.1, 5.0, 20)}
+PAIR: dict[str, Any] = {"temperatures": (1.0, 2.0)}
 SAMPLERS = {
     "sgld": iso.sgld(0.01),
     "sghmc": iso.sghmc(0.01),

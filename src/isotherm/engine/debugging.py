@@ -1,7 +1,7 @@
 """Compiled programs under JAX's settings for debugging.
 
-- `jax_disable_jit` runs a program operation by operation, so that `print` and `pdb` in an energy see values. Loops are Python's, and
-  slow: take few steps. Results differ from those of the compiled program by rounding.
+- `jax_disable_jit` runs a program operation by operation, so that `print` and `pdb` in an energy see values. Loops are Python's,
+  and slow: take few steps. Results differ from those of the compiled program by rounding.
 - `jax_debug_nans` and `jax_debug_infs` inspect every result of a program. Carries hold NaN and infinities by design, such as the
   best energy before the first one, so programs run without the two: a run finds energies that are not finite itself, and names
   chain and iteration.
