@@ -36,7 +36,7 @@ class Minimize:
         from isotherm.cli.user_file import load_object
         from isotherm.minimization import minimize
 
-        fun, pairs = load_object(self.fun, "fun")[0], self._pairs()
+        fun, pairs = load_object(self.fun, "fun"), self._pairs()
         options = {"scale": self.scale, "target": self.target, "noise": self.noise, "seed": self.seed}
         try:
             found = minimize(fun, self.init or None, bounds=pairs, max_evaluations=self.budget, **options)
@@ -51,7 +51,7 @@ class Minimize:
             "message": _in_words_of_the_shell(found.message),
         }
         for name, text in lines.items():
-            console.print(f"{name:11}  {text}", highlight=False, markup=False, soft_wrap=True)
+            console.print(f"{name:11}  {text}", soft_wrap=True)
 
     def _pairs(self) -> list[tuple[float, float]] | None:
         if not self.bounds and not self.init:
