@@ -18,7 +18,7 @@ def run(tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "400")
     file = tmp_path / "mine.py"
     file.write_text(FILE)
-    options = ["--method", "sgld", "--step-size", "0.1", "--num-steps", "20", "--init", "0", "--num-chains", "2"]
+    options = ["--method", "sgld", "--step-size", "0.1", "--num-steps", "20", "--init", "0", "0", "--num-chains", "2"]
     main(["sample", f"{file}:energy", *options, "--out", str(tmp_path / "run")])
     return tmp_path / "run", file
 
@@ -49,7 +49,7 @@ def test_the_file_is_named_before_it_runs(run, capsys):
     folder, _ = run
     file = folder.parent / "other.py"
     file.write_text(f"print('this is the file')\n{FILE}")
-    options = ["--method", "sgld", "--step-size", "0.1", "--num-steps", "20", "--init", "0"]
+    options = ["--method", "sgld", "--step-size", "0.1", "--num-steps", "20", "--init", "0", "0"]
     main(["sample", f"{file}:energy", *options, "--out", str(folder.parent / "second")])
     capsys.readouterr()
     main(["resume", str(folder.parent / "second"), "--num-steps", "40"])
