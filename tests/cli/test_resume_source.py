@@ -1,5 +1,6 @@
 """`isotherm resume` runs the file that a folder names: which one, and only if it is the one of the run."""
 
+import hashlib
 import json
 import os
 import py_compile
@@ -59,18 +60,21 @@ def test_the_file_is_named_before_it_runs(run, capsys):
     assert iso.load(folder.parent / "second").num_steps == 40
 
 
-def test_what_runs_is_what_was_compared(run, capsys):
+def test_what_runs_is_what_was_compared(run, tmp_path):
     folder, file = run
+    mark = tmp_path / "it-ran"
     # Other code of the same age and size, compiled where an import would look for it.
-    evil = FILE.replace("x**2", "x**4")
-    stat = file.stat()
-    file.write_text(evil)
-    os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    other = f"open({str(mark)!r}, 'w')\n{FILE}"
+    padded = FILE + "#" * (len(other) - len(FILE))
+    file.write_text(other)
+    os.utime(file, (1, 1))
     py_compile.compile(str(file))
-    file.write_text(FILE)
-    os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    file.write_text(padded)
+    os.utime(file, (1, 1))
+    changed_source(folder, sha256=hashlib.sha256(padded.encode()).hexdigest())
     main(["resume", str(folder), "--num-steps", "40"])
     assert iso.load(folder).num_steps == 40
+    assert not mark.exists()
 
 
 @pytest.mark.parametrize("source", [{"file": 3}, {"options": None}, {"sha256": None}, {"name": ["energy"]}])
