@@ -50,13 +50,15 @@ def sample(folder, out):
 
 
 def test_paths_and_warnings_with_brackets_are_shown_as_they_are(tmp_path, shown):
-    folder = tmp_path / "[bold]runs[/bold]" / ":dog:"
+    folder, out = tmp_path / "[bold]runs[/bold]", tmp_path / ":dog:"
     folder.mkdir(parents=True)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        told = shown(*sample(folder, folder / "[red]out"))
-    assert f"Wrote draws and pictures to {folder / '[red]out'}." in told.out
-    assert "Warning: see [/link] and [red]this[/red] :dog:" in told.err
+        told = shown(*sample(folder, out))
+        assert f"Wrote draws and pictures to {out}." in told.out
+        assert "Warning: see [/link] and [red]this[/red] :dog:" in told.err
+        assert f"Running {folder / 'mine.py'} for" in shown("resume", out, "--num-steps", "60").out
+    assert f"got {folder / '[red]out'} with [." in shown(*sample(folder, folder / "[red]out"), status=2).err
 
 
 def test_errors_and_tables_with_brackets_are_shown_as_they_are(tmp_path, shown):

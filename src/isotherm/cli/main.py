@@ -48,7 +48,7 @@ def main(arguments: list[str] | None = None) -> None:
         use_compilation_cache()
     try:
         command.run(console)  # pyright: ignore[reportAttributeAccessIssue]
-    except (ValueError, DivergenceError) as error:
+    except (ValueError, OSError, DivergenceError) as error:
         errors.print(f"Error: {error}", style="red", soft_wrap=True)
         sys.exit(2)
     except KeyboardInterrupt:

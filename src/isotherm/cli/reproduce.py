@@ -36,7 +36,7 @@ class Reproduce:
 
         reproduce(
             self.name,
-            self.out,
+            None if self.out is None else self.out.expanduser(),
             self.quick,
             self.seed,
             console,

@@ -8,7 +8,7 @@ import tyro
 from rich.console import Console
 
 from isotherm.cli.show import show
-from isotherm.foundation.errors import refuse
+from isotherm.foundation.errors import check_folder, refuse
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,13 +27,12 @@ class Resume:
         from isotherm.sampling.resume import read_configuration
         from isotherm.sampling.sampler import as_potential
 
-        config, _ = read_configuration(self.folder)
+        folder = check_folder("folder", self.folder, "Give the folder that was passed as --out.")
+        config, _ = read_configuration(folder)
         source = config["source"]
         if source is None:
-            refuse(
-                "folder", "a run of `isotherm sample`", str(self.folder), "It was started in Python: use iso.resume."
-            )
-        _check_source(source, self.folder)
+            refuse("folder", "a run of `isotherm sample`", str(folder), "It was started in Python: use iso.resume.")
+        _check_source(source, folder)
         file = read_file(f"{source['file']}:{source['name']}", "potential")
         if file.source["sha256"] != source["sha256"]:
             remedy = "The file has changed since the run was started: put it back, or start a new run."
@@ -41,9 +40,9 @@ class Resume:
         options = {name: tuple(v) if isinstance(v, list) else v for name, v in source["options"].items()}
         sampler = build_sampler(source["method"], options)
         # The folder says which file: whoever resumes a folder of somebody else's should see it before it runs.
-        console.print(f"Running {file.path} for `{file.name}`, as {self.folder / 'run.json'} says.", soft_wrap=True)
+        console.print(f"Running {file.path} for `{file.name}`, as {folder / 'run.json'} says.", soft_wrap=True)
         potential = as_potential(run_file(file, "potential"))
-        show(resume(self.folder, potential, sampler, num_steps=self.num_steps), self.folder, console)
+        show(resume(folder, potential, sampler, num_steps=self.num_steps), folder, console)
 
 
 def _check_source(source: Any, folder: pathlib.Path) -> None:

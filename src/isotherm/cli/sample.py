@@ -8,6 +8,7 @@ import tyro
 from rich.console import Console
 
 from isotherm.cli.show import show
+from isotherm.foundation.errors import check_folder
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,6 +53,7 @@ class Sample:
 
         given = {"step_size": self.step_size, "temperature": self.temperature}
         options = {name: value for name, value in given.items() if value is not None} | parse_options(self.set)
+        out = check_folder("--out", self.out, "Write --out my-run, say.")
         sampler = build_sampler(self.method, options)
         potential, source = load_potential(self.potential)
         run = sample(
@@ -65,10 +67,10 @@ class Sample:
             thinning=self.thinning,
             burn_in=self.burn_in,
             init=_starts(self.init, self.spread, potential.init),
-            out=self.out,
+            out=out,
             source={**source, "method": self.method, "options": options},
         )
-        show(run, self.out, console)
+        show(run, out, console)
 
 
 def _starts(init: tuple[float, ...], spread: float, own: Any) -> Any:

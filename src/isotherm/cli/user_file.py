@@ -52,7 +52,7 @@ def read_file(reference: str, argument: str) -> UserFile:
     if not separator or not file.endswith(".py") or not name.isidentifier():
         remedy = "For a function `energy` in landscape.py, write landscape.py:energy."
         refuse(argument, "of the form FILE.py:NAME", repr(reference), remedy)
-    path = pathlib.Path(file).resolve()
+    path = pathlib.Path(file).expanduser().resolve()
     if not path.is_file():
         refuse(argument, "in a file that exists", str(path), "Check the path.")
     return UserFile(path, name, path.read_bytes())

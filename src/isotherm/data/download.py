@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from isotherm.data.catalog import find
 from isotherm.data.dataset import DamageError, DataSet, File
 from isotherm.data.reading import examine, remedy, require_package
-from isotherm.foundation.errors import refuse
+from isotherm.foundation.errors import check_folder, refuse
 
 Progress = Callable[[str, int, int | None], None]
 """Called with a file's name, the bytes that are there, and the bytes of the whole where the server says so."""
@@ -56,7 +56,7 @@ def get(
         The paths of the files, all present and right.
     """
     dataset = find(name) if isinstance(name, str) else name
-    folder = pathlib.Path(folder)
+    folder = check_folder("folder", folder, "Give the folder for the files.")
     addresses = {file.name: _address(file, urls) for file in dataset.files}
     for file in dataset.files:
         require_package(file)

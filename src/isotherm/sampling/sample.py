@@ -108,7 +108,7 @@ def sample(
     check_function("collect", collect, "lambda x: x")
     if callback is not None:
         check_function("callback", callback, "lambda status: status.iteration > 1000", num_arguments=1)
-    folder = None if out is None else check_folder("out", out, 'Write `out="my-run"`, say.')
+    out = folder = None if out is None else check_folder("out", out, 'Write `out="my-run"`, say.')
     init = choose_init(init, potential)
     tick, chosen = time.perf_counter(), sampler
     sampler = with_ladder(potential, sampler, lambda: first_position(init, seed), seed, progress)
