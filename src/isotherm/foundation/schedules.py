@@ -16,7 +16,7 @@ import numpy as np
 from jax import Array
 
 from isotherm.foundation.errors import check_integer, check_real, refuse
-from isotherm.foundation.parts import Part, Static
+from isotherm.foundation.parts import Part, Static, with_python_numbers
 from isotherm.foundation.transfers import transfers_on_purpose
 from isotherm.foundation.user_functions import call_traced
 
@@ -161,6 +161,7 @@ class CollectionWindow:
     sampling_from: float
 
     def __post_init__(self):
+        with_python_numbers(self)
         _first_of_window(self.cycle_length, self.sampling_from)
 
     def holds(self, iterations: np.ndarray) -> np.ndarray:

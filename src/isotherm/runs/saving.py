@@ -1,6 +1,7 @@
 """Runs in folders, finished or not."""
 
 import dataclasses
+import json
 import pathlib
 from typing import TYPE_CHECKING, Any
 
@@ -24,10 +25,16 @@ def save(run: "Run", folder: pathlib.Path) -> None:
     """Write a run to a new folder, in the form that `sample(out=...)` writes."""
     if (folder / "run.json").exists():
         refuse("folder", "without a run", f"{folder}, which holds one", "Choose another folder.")
+    stored = {"format": FORMAT, "config": run.config, "environment": run.environment}
+    try:
+        json.dumps(stored)
+    except (TypeError, ValueError) as error:
+        remedy = "Take out of `run.config` what is none of these."
+        refuse("run.config", "made of numbers, words, lists and dicts", str(error), remedy)
     records = {name: getattr(run, name) for name in DRAWN}
     write_arrays(folder / "records", records, run.log_weights.ndim - 1)
     write_end(run, folder)
-    write_json(folder / "run.json", {"format": FORMAT, "config": run.config, "environment": run.environment})
+    write_json(folder / "run.json", stored)
 
 
 def write_end(run: "Run", folder: pathlib.Path) -> None:

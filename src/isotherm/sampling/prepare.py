@@ -1,6 +1,7 @@
 """Everything that is settled before the first iteration: what `sample`, `resume`, `sweep` and pilots have in common."""
 
 import dataclasses
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -154,8 +155,19 @@ def _configuration(
         "loss_without_inputs": potential.loss_without_inputs,
         "has_one_start": _has_one_start(prepared.position, lead),
         "thread_pool_size": thread_pool_size(),
-        "source": source,
+        "source": _check_source(source),
     }
+
+
+def _check_source(source: Any) -> Any:
+    """What JSON can hold, before a run is written that could not be read."""
+    try:
+        json.dumps(source)
+    except (TypeError, ValueError) as error:
+        refuse(
+            "source", "made of numbers, words, lists and dicts", str(error), "Leave the rest out: JSON cannot hold it."
+        )
+    return source
 
 
 def _has_one_start(position: Any, lead: int) -> bool:

@@ -14,7 +14,7 @@ def writing_to(folder: pathlib.Path | None, iteration: int) -> Iterator[None]:
     """Turns whatever fails while files are written into a `StorageError` that says how the run can go on."""
     try:
         yield
-    except Exception as error:  # TensorStore and Orbax have errors of their own.
+    except (OSError, ValueError, RuntimeError) as error:  # Those of files, of TensorStore, and of Orbax.
         if folder is None:
             raise
         check_there(folder, iteration)
