@@ -31,7 +31,8 @@ class RunViews(RunEstimates):
     def to_arviz(self, weighted: bool = False) -> Any:
         """ArviZ's DataTree: draws of equal weight, or, with `weighted`, raw draws with their log weights beside.
 
-        `arviz_stats.summary(run.to_arviz())` is ArviZ's table.
+        `arviz_stats.summary(run.to_arviz())` is ArviZ's table. `run.to_arviz().to_netcdf("draws.nc")` writes a file, and needs
+        h5netcdf: `pip install "h5netcdf[h5py]"`.
         """
         from isotherm.runs.arviz import to_arviz
 

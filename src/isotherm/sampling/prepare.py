@@ -25,6 +25,7 @@ from isotherm.runs.pytree_json import named_leaves
 from isotherm.runs.record_times import RecordTimes
 from isotherm.sampling.data_source import DataSource, source_of
 from isotherm.sampling.describe import describe
+from isotherm.sampling.divergence import num_lost_in_data
 from isotherm.sampling.layout import Layout
 from isotherm.sampling.sampler import Sampler
 from isotherm.sampling.settings import Settings, thread_pool_size
@@ -126,6 +127,12 @@ def _first_energy(prepared: PreparedRun) -> float:
     told = program.statistics(carry)
     is_lost = np.asarray(told["diverged_at"]) >= 0
     if np.any(is_lost):
+        lost = num_lost_in_data(prepared.potential)
+        if lost:
+            got = f"{lost} that {'is' if lost == 1 else 'are'} not (NaN, infinity)"
+            refuse(
+                "data", "finite numbers", got, "Remove or replace what is not: the energy is not finite at the start."
+            )
         *run, chain = np.argwhere(is_lost)[0]
         got = f"an energy that is not, in chain {chain}" + (f" of run {run[0]}" if run else "")
         refuse("init", "where the energy is finite", got, "Start elsewhere, or mend the energy there.")
