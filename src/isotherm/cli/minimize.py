@@ -5,6 +5,7 @@ import dataclasses
 import tyro
 from rich.console import Console
 
+from isotherm.cli.counts import Count
 from isotherm.foundation.errors import InputError, refuse
 
 
@@ -16,13 +17,13 @@ class Minimize:
     """FILE.py:NAME, a function from an array to a number. The file is run."""
     bounds: tuple[float, ...] = ()
     """LOW HIGH for every coordinate in turn, such as --bounds -5 5 0 1; or one pair, with --dimension."""
-    dimension: int | None = None
+    dimension: Count | None = None
     """Number of coordinates that share the one pair of --bounds."""
     init: tuple[float, ...] = ()
     """Coordinates of the first start, such as --init 0 0; needed without --bounds."""
     scale: float = 1.0
     """Without --bounds: standard deviation of further starts around --init."""
-    budget: int = 100_000
+    budget: Count = 100_000
     """Evaluations of the function, at most."""
     target: float | None = None
     """Stop once a value is at most this; by default once independent searchers agree."""

@@ -7,6 +7,7 @@ from typing import Any
 import tyro
 from rich.console import Console
 
+from isotherm.cli.counts import Count
 from isotherm.cli.show import show
 from isotherm.foundation.errors import check_folder, refuse
 
@@ -17,7 +18,7 @@ class Resume:
 
     folder: tyro.conf.Positional[pathlib.Path]
     """The folder that was given as --out."""
-    num_steps: int | None = None
+    num_steps: Count | None = None
     """A new, larger number of iterations."""
 
     def run(self, console: Console) -> None:

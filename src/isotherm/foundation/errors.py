@@ -84,8 +84,15 @@ def closest(word: str, known: Iterable[str]) -> str | None:
     Example:
         >>> closest("csgl", ("sgld", "csgld"))
         'csgld'
+        >>> closest("sgdl", ("sgd", "sgld"))
+        'sgld'
     """
-    return next(iter(difflib.get_close_matches(word, list(known), 1)), None)
+    known = list(known)
+    # Letters that changed places are the likeliest slip.
+    swapped = [other for other in known if sorted(other) == sorted(word)]
+    if swapped:
+        return swapped[0]
+    return next(iter(difflib.get_close_matches(word, known, 1)), None)
 
 
 def check_type(name: str, value: Any, kind: type, rule: str, remedy: str) -> Any:
