@@ -2,6 +2,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 PEERS := .venv/peers
+LOWEST := .venv-lowest/ready
+FOR_LOWEST := tests/unit tests/cli tests/data tests/models tests/contract/test_samplers.py tests/contract/test_packaging.py \
+	tests/networks/test_adapters.py tests/reproducibility/test_resume.py
 # Older emitters of XLA, fewer passes and one piece of code per program compile in half of the time. Only the tests are mostly compiling.
 # XLA ends a process over a flag that its version does not know.
 FLAGS := --xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1 --xla_cpu_parallel_codegen_split_count=1
@@ -10,7 +13,7 @@ QUICK_TO_COMPILE = $(XLA_FLAGS) $(shell for flag in $(FLAGS); do XLA_FLAGS=$$fla
 # Reading all other modules would take longer than some of these tests.
 AS_USERS = $(shell grep -rl --include="test_*.py" as_users tests)
 
-.PHONY: demo test test-long mutants lint format bench clean
+.PHONY: demo test test-long test-lowest mutants lint format bench clean
 
 demo: $(READY)
 	$(BIN)/isotherm demo --out demo
@@ -21,6 +24,10 @@ test: lint
 
 test-long: $(READY)
 	$(BIN)/pytest -n 2 --dist worksteal -m long
+
+# The lowest versions of what is declared; releases of that time use names that JAX has deprecated since.
+test-lowest: $(LOWEST)
+	XLA_FLAGS="$(QUICK_TO_COMPILE)" .venv-lowest/bin/python -m pytest -W ignore::DeprecationWarning -m "not long and not as_users" $(FOR_LOWEST)
 
 mutants: $(READY)
 	$(BIN)/python -m tests.mutants.run
@@ -38,13 +45,18 @@ bench: $(PEERS)
 	$(BIN)/isotherm bench --peers
 
 clean:
-	rm -rf .venv demo
+	rm -rf .venv .venv-lowest demo
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[all]" --group test
 	touch $(READY)
+
+$(LOWEST): pyproject.toml constraints-lowest.txt
+	test -x .venv-lowest/bin/python || python3.11 -m venv .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-lowest.txt -e ".[all]" pytest xlwt
+	touch $(LOWEST)
 
 $(PEERS): $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group peers

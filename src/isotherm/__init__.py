@@ -168,9 +168,16 @@ if not TYPE_CHECKING:
         elif name in _HOME:
             value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
         else:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_meant(name)}", name=name)
         globals()[name] = value
         return value
+
+
+def _meant(name: str) -> str:
+    from isotherm.foundation.errors import closest
+
+    close = closest(name, __all__)
+    return f". Did you mean {close!r}?" if close else ""
 
 
 def __dir__() -> list[str]:

@@ -53,8 +53,13 @@ def test_names_are_those_that_type_checkers_see():
 
 def test_names_complete_and_misspelled_ones_are_refused():
     assert set(iso.__all__) <= set(printed("import isotherm; print(*dir(isotherm))").split())
-    with pytest.raises(AttributeError, match="module 'isotherm' has no attribute 'smaple'"):
-        iso.smaple  # pyright: ignore[reportAttributeAccessIssue]  # noqa: B018
+    for name, meant in {"smaple": "sample", "sgdl": "sgld", "resgdl": "resgld", "from_linnen": "from_linen"}.items():
+        with pytest.raises(
+            AttributeError, match=rf"module 'isotherm' has no attribute '{name}'. Did you mean '{meant}'\?$"
+        ):
+            getattr(iso, name)
+    with pytest.raises(AttributeError, match=r"has no attribute 'xyzzy'$"):
+        getattr(iso, "xyzzy")  # noqa: B009
 
 
 def test_no_folder_has_the_name_of_a_function():

@@ -32,6 +32,10 @@ def test_entries_are_well_formed():
             parts = urllib.parse.urlsplit(file.url)
             assert parts.scheme in ("http", "https")
             assert parts.path.rpartition("/")[2] == file.name.rpartition("/")[2]
+            # A checksum that nobody can forge, or a connection that nobody can read along with a content that is known.
+            assert file.sha256 or parts.scheme == "https"
+            assert not file.md5
+            assert file.sha256 == "" or file.num_bytes
 
 
 def test_no_two_data_sets_share_a_file():
@@ -46,7 +50,8 @@ def test_unknown_names_and_missing_files_are_refused(tmp_path):
         ValueError, match=r"`folder` must be a folder that exists; got .*nowhere. Run `isotherm data get mnist"
     ):
         load("mnist", tmp_path / "nowhere")
-    message = "cifar-10-python.tar.gz` must be there, with md5 c58f30108f718f92721af3b95e74349a; got no such file. Run "
+    digits = CATALOG["cifar10"].files[0].sha256
+    message = f"cifar-10-python.tar.gz` must be there, with sha256 {digits}; got no such file. Run "
     with pytest.raises(ValueError, match=f"{message}`isotherm data get cifar10 --dir "):
         load("cifar10", tmp_path)
     (tmp_path / "cifar-10-batches-py").mkdir()
@@ -57,7 +62,7 @@ def test_unknown_names_and_missing_files_are_refused(tmp_path):
         load("cifar10", tmp_path)
     (tmp_path / "cifar-10-python.tar.gz").write_bytes(b"")
     with pytest.raises(
-        ValueError, match="md5 c58f30108f718f92721af3b95e74349a; got md5 d41d8cd98f00b204e9800998ecf8427e, 0 by"
+        ValueError, match=rf"sha256 {digits}; got sha256 e3b0c44298fc1c149afbf4c8996fb924[0-9a-f]{{32}}, 0 by"
     ):
         load("cifar10", tmp_path)
 

@@ -176,3 +176,14 @@ def test_a_missing_package_is_named_before_the_download(tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ValueError, match="Run: pip install openpyxl"):
         get("energy", tmp_path, urls="http://127.0.0.1:9")
+
+
+@pytest.mark.parametrize("size", [len(TEXT) - 1, len(TEXT) // 2])
+@pytest.mark.parametrize("is_announced", [True, False])
+def test_a_download_that_is_longer_than_the_file_ends(dataset, tmp_path, size, is_announced):
+    short = dataclasses.replace(dataset.files[0], num_bytes=size)
+    behavior = Behavior({"table.data": TEXT}, tells_length=is_announced)
+    message = rf"`the download of .*` must be the file with sha256 .*; got .*{size:,} .*most\. What came is kept as"
+    with serve(behavior) as url, pytest.raises(ValueError, match=message):
+        get(dataclasses.replace(dataset, layouts=((short,),)), tmp_path, urls=url)
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("table")] == ["table.data.damaged"]

@@ -123,3 +123,17 @@ def test_cut_and_flipped_archives_are_refused(tmp_path):
 
 def _flip(data, place):
     return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+
+
+def test_an_array_that_would_fill_the_memory_is_not_unpacked(tmp_path):
+    name = "train_inputs.npy"
+    with (
+        zipfile.ZipFile(tmp_path / "tiny.npz", "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open(name, "w", force_zip64=True) as member,
+    ):
+        for _ in range(2049):
+            member.write(bytes(1 << 20))
+    with pytest.raises(
+        ValueError, match=r"got an array train_inputs of 2,148,532,224 bytes, where 2,147,483,648 are the most"
+    ):
+        load(one_file(ImageArchive(SPLITS)), tmp_path)

@@ -67,7 +67,11 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before(folder):
             path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     (folder / "finished.json").unlink()
     whole = iso.sample(energy, SAMPLER, **{**SETTINGS, "num_steps": 800})
-    same(iso.resume(folder, energy, SAMPLER), whole)
+    with pytest.warns(
+        UserWarning, match=r"A checkpoint in .* is damaged: the run goes on from the one before, at iteration 400"
+    ):
+        resumed = iso.resume(folder, energy, SAMPLER)
+    same(resumed, whole)
 
 
 def test_positions_of_other_structures_resume_with_a_template(tmp_path):

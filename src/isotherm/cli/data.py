@@ -26,7 +26,7 @@ class Get:
 
         from isotherm.data.download import get
 
-        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TransferSpeedColumn())
         with Progress(*columns, console=console, transient=True) as bars:
             tasks: dict[str, TaskID] = {}
 
@@ -36,7 +36,7 @@ class Get:
                 bars.update(tasks[file], completed=done, total=total)
 
             def log(line: str) -> None:
-                console.print(line, highlight=False, markup=False)
+                console.print(line, soft_wrap=True)
 
             try:
                 get(self.name, self.dir, urls=self.mirror, progress=show, log=log)
@@ -54,21 +54,20 @@ class Check:
 
     def run(self, console: Console) -> None:
         """Check."""
-        from rich.markup import escape
         from rich.table import Table
+        from rich.text import Text
 
         from isotherm.data.checking import check
 
         colors = {"right": "green", "damaged": "red", "missing": "yellow", "not checked": "yellow"}
         found = check(self.dir)
         if not found:
-            console.print(f"No data set is in {self.dir}.", highlight=False, markup=False)
+            console.print(f"No data set is in {self.dir}.")
             return
         table = Table("data set", "file", "state", "detail")
         for status in found:
-            state = f"[{colors[status.state]}]{status.state}[/]"
-            table.add_row(status.dataset, escape(status.file), state, escape(status.detail))
-        console.print(table, highlight=False)
+            table.add_row(status.dataset, status.file, Text(status.state, colors[status.state]), status.detail)
+        console.print(table)
         if any(status.state == "damaged" for status in found):
             sys.exit(1)
 
@@ -88,7 +87,7 @@ class ListData:
             sizes = [file.num_bytes for file in dataset.files]
             size = f"{sum(filter(None, sizes)) / 1e6:,.1f} MB" if all(sizes) else "below 1 MB"
             table.add_row(dataset.name, dataset.description, size, dataset.license)
-        console.print(table, highlight=False, markup=False)
+        console.print(table)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,4 +19,4 @@ class Demo:
         """Run the demonstration."""
         from isotherm.experiments.demo import run_demo
 
-        run_demo(self.out, seed=self.seed, console=console)
+        run_demo(self.out.expanduser(), seed=self.seed, console=console)

@@ -31,7 +31,7 @@ class List:
         for title, lines in (("methods", methods), ("experiments", experiments)):
             console.print(title, style="bold")
             for name, line in lines.items():
-                console.print(f"  {name:{width}}  {line}", highlight=False, markup=False, soft_wrap=True)
+                console.print(f"  {name:{width}}  {line}", soft_wrap=True)
 
 
 # Files are read, not imported: that would take a second, and some experiments need packages that may be missing.

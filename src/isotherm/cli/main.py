@@ -5,7 +5,6 @@ import warnings
 from typing import Annotated
 
 import tyro
-from rich.console import Console
 
 from isotherm.cli.bench import Bench
 from isotherm.cli.data import Data
@@ -17,6 +16,7 @@ from isotherm.cli.resume import Resume
 from isotherm.cli.sample import Sample
 from isotherm.cli.show import Show
 from isotherm.foundation.errors import DivergenceError
+from isotherm.foundation.terminal import PlainConsole
 
 Command = (
     Annotated[Demo, tyro.conf.subcommand("demo")]
@@ -39,8 +39,8 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"isotherm {__version__}")
         return
     command = tyro.cli(Command, prog="isotherm", description=__doc__, args=arguments)  # pyright: ignore[reportCallIssue, reportArgumentType]
-    console = Console()
-    warnings.showwarning = lambda message, *_, **__: Console(stderr=True).print(f"Warning: {message}", style="yellow")
+    console, errors = PlainConsole(), PlainConsole(stderr=True)
+    warnings.showwarning = lambda message, *_, **__: errors.print(f"Warning: {message}", style="yellow", soft_wrap=True)
     # A benchmark tells how long compiling takes; lists and data sets compile nothing, and need not wait for JAX.
     if not isinstance(command, (Bench, Data, List)):
         from isotherm.foundation.compilation_cache import use_compilation_cache
@@ -48,10 +48,10 @@ def main(arguments: list[str] | None = None) -> None:
         use_compilation_cache()
     try:
         command.run(console)  # pyright: ignore[reportAttributeAccessIssue]
-    except (ValueError, DivergenceError) as error:
-        Console(stderr=True).print(f"Error: {error}", style="red", highlight=False, markup=False)
+    except (ValueError, OSError, DivergenceError) as error:
+        errors.print(f"Error: {error}", style="red", soft_wrap=True)
         sys.exit(2)
     except KeyboardInterrupt:
         has_folder = isinstance(command, (Sample, Resume))
-        Console(stderr=True).print("Stopped." + " A run with --out goes on with `isotherm resume DIR`." * has_folder)
+        errors.print("Stopped." + " A run with --out goes on with `isotherm resume DIR`." * has_folder)
         sys.exit(130)

@@ -5,6 +5,7 @@ import dataclasses
 import tyro
 from rich.console import Console
 
+from isotherm.cli.counts import Count
 from isotherm.foundation.errors import InputError, refuse
 
 
@@ -16,13 +17,13 @@ class Minimize:
     """FILE.py:NAME, a function from an array to a number. The file is run."""
     bounds: tuple[float, ...] = ()
     """LOW HIGH for every coordinate in turn, such as --bounds -5 5 0 1; or one pair, with --dimension."""
-    dimension: int | None = None
+    dimension: Count | None = None
     """Number of coordinates that share the one pair of --bounds."""
     init: tuple[float, ...] = ()
     """Coordinates of the first start, such as --init 0 0; needed without --bounds."""
     scale: float = 1.0
     """Without --bounds: standard deviation of further starts around --init."""
-    budget: int = 100_000
+    budget: Count = 100_000
     """Evaluations of the function, at most."""
     target: float | None = None
     """Stop once a value is at most this; by default once independent searchers agree."""
@@ -36,7 +37,7 @@ class Minimize:
         from isotherm.cli.user_file import load_object
         from isotherm.minimization import minimize
 
-        fun, pairs = load_object(self.fun, "fun")[0], self._pairs()
+        fun, pairs = load_object(self.fun, "fun"), self._pairs()
         options = {"scale": self.scale, "target": self.target, "noise": self.noise, "seed": self.seed}
         try:
             found = minimize(fun, self.init or None, bounds=pairs, max_evaluations=self.budget, **options)
@@ -51,7 +52,7 @@ class Minimize:
             "message": _in_words_of_the_shell(found.message),
         }
         for name, text in lines.items():
-            console.print(f"{name:11}  {text}", highlight=False, markup=False, soft_wrap=True)
+            console.print(f"{name:11}  {text}", soft_wrap=True)
 
     def _pairs(self) -> list[tuple[float, float]] | None:
         if not self.bounds and not self.init:

@@ -6,6 +6,8 @@ import pathlib
 import tyro
 from rich.console import Console
 
+from isotherm.cli.counts import Count
+
 
 @dataclasses.dataclass(frozen=True)
 class Reproduce:
@@ -15,7 +17,7 @@ class Reproduce:
     """An experiment that `isotherm list` shows."""
     quick: bool = False
     """A small version that ends in about a minute."""
-    seeds: int | None = None
+    seeds: Count | None = None
     """Independent repeats; by default the experiment's own number."""
     data_dir: pathlib.Path | None = None
     """Where data sets lie, for experiments that need them."""
@@ -36,7 +38,7 @@ class Reproduce:
 
         reproduce(
             self.name,
-            self.out,
+            None if self.out is None else self.out.expanduser(),
             self.quick,
             self.seed,
             console,

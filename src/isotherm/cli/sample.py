@@ -7,7 +7,9 @@ from typing import Annotated, Any
 import tyro
 from rich.console import Console
 
+from isotherm.cli.counts import Count
 from isotherm.cli.show import show
+from isotherm.foundation.errors import check_folder
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,7 +22,7 @@ class Sample:
     """A method that `isotherm list` shows."""
     out: pathlib.Path
     """A new folder for draws, checkpoints and pictures."""
-    num_steps: int
+    num_steps: Count
     """Iterations."""
     init: tuple[float, ...] = ()
     """Coordinates of the start, such as --init 0 0; by default where the potential starts, as those of networks do."""
@@ -28,17 +30,17 @@ class Sample:
     """Step size of the method; for a ladder of several, use --set "step_size=(0.003, 0.6)"."""
     temperature: float | None = None
     """Temperature; by default the method's."""
-    num_chains: int | None = None
+    num_chains: Count | None = None
     """Chains; by default what the method needs, or 1."""
-    num_runs: int | None = None
+    num_runs: Count | None = None
     """Independent repeats."""
-    num_ladders: int | None = None
+    num_ladders: Count | None = None
     """Independent ladders of a method that exchanges replicas."""
     seed: int = 0
     """Seed of all randomness."""
-    thinning: int = 1
+    thinning: Count = 1
     """Iterations between two draws."""
-    burn_in: int = 0
+    burn_in: Count = 0
     """Iterations before the first draw."""
     spread: float = 0.0
     """Standard deviation of the starts around `init`."""
@@ -52,6 +54,7 @@ class Sample:
 
         given = {"step_size": self.step_size, "temperature": self.temperature}
         options = {name: value for name, value in given.items() if value is not None} | parse_options(self.set)
+        out = check_folder("--out", self.out, "Write --out my-run, say.")
         sampler = build_sampler(self.method, options)
         potential, source = load_potential(self.potential)
         run = sample(
@@ -65,10 +68,10 @@ class Sample:
             thinning=self.thinning,
             burn_in=self.burn_in,
             init=_starts(self.init, self.spread, potential.init),
-            out=self.out,
+            out=out,
             source={**source, "method": self.method, "options": options},
         )
-        show(run, self.out, console)
+        show(run, out, console)
 
 
 def _starts(init: tuple[float, ...], spread: float, own: Any) -> Any:

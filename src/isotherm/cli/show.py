@@ -23,17 +23,17 @@ class Show:
         from isotherm.runs.run import Run
 
         found = Run.load(self.folder)
-        console.print(repr(found), highlight=False, markup=False)
-        console.print(str(found.summary()), highlight=False, markup=False)
+        console.print(repr(found))
+        console.print(str(found.summary()))
 
 
 def show(run: "Run", out: pathlib.Path, console: Console) -> None:
     """Print the summary of a run, and write its pictures."""
-    console.print(str(run.summary()), highlight=False, markup=False)
+    console.print(str(run.summary()))
     try:
         for name in ("trace", "density", "energy"):
             getattr(run, f"plot_{name}")().savefig(out / f"{name}.png", dpi=110)
     except ImportError as error:
-        console.print(f"Wrote draws to {out}. No pictures: {error}", highlight=False, markup=False)
+        console.print(f"Wrote draws to {out}. No pictures: {error}", soft_wrap=True)
     else:
-        console.print(f"Wrote draws and pictures to {out}.", highlight=False)
+        console.print(f"Wrote draws and pictures to {out}.", soft_wrap=True)

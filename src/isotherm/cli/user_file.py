@@ -2,13 +2,13 @@
 
 import ast
 import hashlib
-import importlib.util
 import inspect
 import pathlib
 import sys
+import types
 import typing
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from isotherm.foundation.errors import refuse
 from isotherm.potentials.potential import Potential
@@ -16,28 +16,56 @@ from isotherm.samplers import METHODS
 from isotherm.sampling.sampler import Sampler, as_potential
 
 
+class UserFile(NamedTuple):
+    """A file of the user's as it was read, which is what runs.
+
+    Attributes:
+        path: absolute.
+        name: what is wanted of it.
+        content: its bytes. The file on disk may change between a look at its checksum and its run.
+    """
+
+    path: pathlib.Path
+    name: str
+    content: bytes
+
+    @property
+    def source(self) -> dict[str, str]:
+        """What a run stores of it."""
+        return {"file": str(self.path), "name": self.name, "sha256": hashlib.sha256(self.content).hexdigest()}
+
+
 def load_potential(reference: str) -> tuple[Potential, dict[str, Any]]:
     """The potential that `FILE.py:NAME` names, and where it came from. Runs the file."""
-    found, path = load_object(reference, "potential")
-    name = reference.rpartition(":")[2]
-    source = {"file": str(path), "name": name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
-    return as_potential(found), source
+    file = read_file(reference, "potential")
+    return as_potential(run_file(file, "potential")), file.source
 
 
-def load_object(reference: str, argument: str) -> tuple[Any, pathlib.Path]:
-    """What `FILE.py:NAME` names, and its file, which is run. Refusals call it by the name of the `argument`."""
+def load_object(reference: str, argument: str) -> Any:
+    """What `FILE.py:NAME` names. Runs the file; refusals call it by the name of the `argument`."""
+    return run_file(read_file(reference, argument), argument)
+
+
+def read_file(reference: str, argument: str) -> UserFile:
+    """The file that `FILE.py:NAME` names. Runs nothing."""
     file, separator, name = reference.rpartition(":")
     if not separator or not file.endswith(".py") or not name.isidentifier():
         remedy = "For a function `energy` in landscape.py, write landscape.py:energy."
         refuse(argument, "of the form FILE.py:NAME", repr(reference), remedy)
-    path = pathlib.Path(file).resolve()
+    path = pathlib.Path(file).expanduser().resolve()
     if not path.is_file():
         refuse(argument, "in a file that exists", str(path), "Check the path.")
-    module = _run(path, argument)
-    if not hasattr(module, name):
+    return UserFile(path, name, path.read_bytes())
+
+
+def run_file(file: UserFile, argument: str) -> Any:
+    """What is wanted of a file, which is run."""
+    module = _run(file, argument)
+    if not hasattr(module, file.name):
         offered = sorted(key for key, value in vars(module).items() if callable(value) and not key.startswith("_"))
-        refuse(argument, f"a name in {path.name}", repr(name), f"The file has: {', '.join(offered) or 'nothing'}.")
-    return getattr(module, name), path
+        had = f"The file has: {', '.join(offered) or 'nothing'}."
+        refuse(argument, f"a name in {file.path.name}", repr(file.name), had)
+    return getattr(module, file.name)
 
 
 def build_sampler(method: str, options: dict[str, Any]) -> Sampler:
@@ -88,14 +116,16 @@ def parse_options(pairs: tuple[str, ...]) -> dict[str, Any]:
     return options
 
 
-def _run(path: pathlib.Path, argument: str) -> Any:
-    specification = importlib.util.spec_from_file_location(f"isotherm_user_{path.stem}", path)
-    if specification is None or specification.loader is None:
-        refuse(argument, "a Python file", str(path), "Give it a name that ends in .py.")
-    module = importlib.util.module_from_spec(specification)
+def _run(file: UserFile, argument: str) -> types.ModuleType:
+    path = file.path
+    module = types.ModuleType(f"isotherm_user_{path.stem}")
+    module.__file__ = str(path)
     sys.path.insert(0, str(path.parent))
+    # Dataclasses and pickles look for their module there.
+    sys.modules[module.__name__] = module
     try:
-        specification.loader.exec_module(module)
+        # The bytes that were read: an import might take older ones, from `__pycache__`.
+        exec(compile(file.content, str(path), "exec", dont_inherit=True), vars(module))
     except Exception as error:  # Whatever a user's file raises, the message must say where.
         place = f"{type(error).__name__}: {error}"
         refuse(argument, "a file that runs", f"{path.name}, which raised {place}", "Run it with python to see more.")

@@ -202,7 +202,7 @@ class Contour(Coupling):
             temperature=jnp.where(is_plain, jnp.inf, inputs.temperature),
             bins=bins,
             masses=masses,
-            counts=tuple(count + is_so for count, is_so in zip(state.counts, seen, strict=True)),
+            counts=tuple(count + is_so.astype(count.dtype) for count, is_so in zip(state.counts, seen, strict=True)),
             extremes=(jnp.fmin(state.extremes[0], bounded), jnp.fmax(state.extremes[1], bounded)),
             total=total,
             multiplier=multiplier,

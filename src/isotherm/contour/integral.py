@@ -60,7 +60,8 @@ def update_sums(
         )
         if is_shared and len(bins) > 1:
             # Chains that met in one bin, or in two neighbors, report the same change.
-            change /= sum(jnp.sum(pairs[:, None] == bins + other, axis=1) for other in range(2))
+            met = sum(jnp.sum(pairs[:, None] == bins[None] + other, axis=1) for other in range(2))
+            change /= jnp.asarray(met, change.dtype)
         blocks = add_to_levels(blocks, group, quotient(jnp.clip(sloped, 0, last), BRANCHES), change)
     return sums._replace(blocks=blocks)
 
@@ -86,7 +87,7 @@ def _by_sums(multiplier: Multiplier, theta: Array, sums: Sums, group: Array, bin
     last = quotient(bins, BRANCHES)
 
     def within(block):
-        places = block[:, None] * BRANCHES + jnp.arange(BRANCHES)
+        places = block[:, None] * BRANCHES + jnp.arange(BRANCHES)[None]
         excess = multiplier.excess(_steps(multiplier, theta, group[:, None], places), places, temperature)
         return jnp.where(places < bins[:, None], excess, 0.0).sum(axis=1)
 
@@ -100,7 +101,7 @@ def _by_sums(multiplier: Multiplier, theta: Array, sums: Sums, group: Array, bin
 
 def excess_of_all(multiplier: Multiplier, theta: Array, temperature: Array) -> Array:
     """Psi - 1 in all bins, for theta of shape (G, m)."""
-    every = jnp.arange(theta.shape[1])
+    every = jnp.arange(theta.shape[1])[None]
     logs = jnp.log(jnp.maximum(theta, FLOOR))
     steps = (
         jnp.diff(logs, axis=1, append=logs[:, -1:]) if multiplier.is_forward else jnp.diff(logs, axis=1, prepend=0.0)

@@ -53,7 +53,7 @@ class Partition(Part):
 
     def left(self, index: Array) -> Array:
         """The left edge of each bin; of the first, whose left end is open, its right edge less the width."""
-        return self.low + self.width * (index - 1)
+        return self.low + self.width * (index - 1).astype(jnp.result_type(self.width))
 
 
 def uniform_partition(low: float, high: float, num_bins: int) -> Partition:

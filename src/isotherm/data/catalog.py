@@ -27,11 +27,14 @@ def _cifar10() -> DataSet:
     pickled += (("cifar-10-batches-py/test_batch", PickledBatch(test, "labels")),)
     binary = tuple((f"cifar-10-batches-bin/{name}.bin", BinaryBatch(batch, 1)) for name in names)
     binary += (("cifar-10-batches-bin/test_batch.bin", BinaryBatch(test, 1)),)
-    python_md5, binary_md5 = "c58f30108f718f92721af3b95e74349a", "c32a1d4ab5d03f1284b67883e8d87530"
+    python_sha256, binary_sha256 = (
+        "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce",
+        "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
+    )
     layouts = (
-        (_download(f"{_TORONTO}/cifar-10-python.tar.gz", Archive(pickled), 170_498_071, python_md5),),
+        (_download(f"{_TORONTO}/cifar-10-python.tar.gz", Archive(pickled), 170_498_071, python_sha256),),
         tuple(File(name, reader) for name, reader in pickled),
-        (_download(f"{_TORONTO}/cifar-10-binary.tar.gz", Archive(binary), 170_052_171, binary_md5),),
+        (_download(f"{_TORONTO}/cifar-10-binary.tar.gz", Archive(binary), 170_052_171, binary_sha256),),
         tuple(File(name, reader) for name, reader in binary),
         (File("cifar10.npz", ImageArchive((Images("train", 50_000, (32, 32, 3), 10), test))),),
     )
@@ -43,11 +46,14 @@ def _cifar100() -> DataSet:
     splits = (train, test)
     pickled = tuple((f"cifar-100-python/{images.split}", PickledBatch(images, "fine_labels")) for images in splits)
     binary = tuple((f"cifar-100-binary/{images.split}.bin", BinaryBatch(images, 2)) for images in splits)
-    python_md5, binary_md5 = "eb9058c3a382ffc7106e4002c42a8d85", "03b5dce01913d631647c71ecec9e9cb8"
+    python_sha256, binary_sha256 = (
+        "85cd44d02ba6437773c5bbd22e183051d648de2e7d6b014e1ef29b855ba677a7",
+        "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec",
+    )
     layouts = (
-        (_download(f"{_TORONTO}/cifar-100-python.tar.gz", Archive(pickled), 169_001_437, python_md5),),
+        (_download(f"{_TORONTO}/cifar-100-python.tar.gz", Archive(pickled), 169_001_437, python_sha256),),
         tuple(File(name, reader) for name, reader in pickled),
-        (_download(f"{_TORONTO}/cifar-100-binary.tar.gz", Archive(binary), 168_513_733, binary_md5),),
+        (_download(f"{_TORONTO}/cifar-100-binary.tar.gz", Archive(binary), 168_513_733, binary_sha256),),
         tuple(File(name, reader) for name, reader in binary),
         (File("cifar100.npz", ImageArchive(splits)),),
     )
@@ -56,9 +62,12 @@ def _cifar100() -> DataSet:
 
 def _svhn() -> DataSet:
     train, test = Images("train", 73_257, (32, 32, 3), 10), Images("test", 26_032, (32, 32, 3), 10)
-    train_md5, test_md5 = "e26dedcc434d2e4c54c9b2d4a06d8373", "eb5a983be6a315427106f1b164d9cef3"
-    train_file = _download(f"{_STANFORD}/train_32x32.mat", Svhn(train), 182_040_794, train_md5)
-    test_file = _download(f"{_STANFORD}/test_32x32.mat", Svhn(test), 64_275_384, test_md5)
+    train_sha256, test_sha256 = (
+        "435e94d69a87fde4fd4d7f3dd208dfc32cb6ae8af2240d066de1df7508d083b8",
+        "cdce80dfb2a2c4c6160906d0bd7c68ec5a99d7ca4831afa54f09182025b6a75b",
+    )
+    train_file = _download(f"{_STANFORD}/train_32x32.mat", Svhn(train), 182_040_794, train_sha256)
+    test_file = _download(f"{_STANFORD}/test_32x32.mat", Svhn(test), 64_275_384, test_sha256)
     archive = File("svhn.npz", ImageArchive((train, test), optional=("train",)))
     description = "99,289 color images of digits on houses"
     return DataSet(
@@ -78,8 +87,8 @@ def _mnist_like(
     )
     layouts = (
         tuple(
-            _download(f"{base}/{stem}.gz", reader, num_bytes, md5, folder)
-            for (stem, reader), (num_bytes, md5) in zip(kinds, facts, strict=True)
+            _download(f"{base}/{stem}.gz", reader, num_bytes, sha256, folder)
+            for (stem, reader), (num_bytes, sha256) in zip(kinds, facts, strict=True)
         ),
         tuple(File(f"{folder}{stem}", reader) for stem, reader in kinds),
         (File(f"{name}.npz", ImageArchive((train, test))),),
@@ -92,8 +101,8 @@ def _table(name: str, description: str, file: File, table: Table, *others: str) 
     return DataSet(name, description, "CC BY 4.0", ((file,), *archives))
 
 
-def _download(url: str, reader: Reader, num_bytes: int, md5: str, folder: str = "") -> File:
-    return File(folder + url.rpartition("/")[2], reader, url, num_bytes, md5)
+def _download(url: str, reader: Reader, num_bytes: int, sha256: str, folder: str = "") -> File:
+    return File(folder + url.rpartition("/")[2], reader, url, num_bytes, sha256=sha256)
 
 
 _MNIST = _mnist_like(
@@ -103,10 +112,10 @@ _MNIST = _mnist_like(
     "https://ossci-datasets.s3.amazonaws.com/mnist",
     "",
     (
-        (9_912_422, "f68b3c2dcbeaaa9fbdd348bbdeb94873"),
-        (28_881, "d53e105ee54ea40749a09fcbcd1e9432"),
-        (1_648_877, "9fb629c4189551a2d022fa330f9573f3"),
-        (4_542, "ec29112dd5afa0611ce80d1b7f02629c"),
+        (9_912_422, "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"),
+        (28_881, "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"),
+        (1_648_877, "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6"),
+        (4_542, "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6"),
     ),
 )
 # Its files have the names of MNIST's, and so a folder of their own.
@@ -117,10 +126,10 @@ _FASHION = _mnist_like(
     "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com",
     "fashion-mnist/",
     (
-        (26_421_880, "8d4fb7e6c68d591d4c3dfef9ec88bf0d"),
-        (29_515, "25c81989df183df01b3e8a0aad5dffbe"),
-        (4_422_102, "bef4ecab320f06d8554ea6380940ec79"),
-        (5_148, "bb300cfdad3c16e7a12a480ee83cd310"),
+        (26_421_880, "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84"),
+        (29_515, "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845"),
+        (4_422_102, "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073"),
+        (5_148, "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5"),
     ),
 )
 _ENERGY = File(

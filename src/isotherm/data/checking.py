@@ -8,7 +8,7 @@ from typing import Literal
 from isotherm.data.catalog import CATALOG
 from isotherm.data.dataset import DamageError, DataSet, File
 from isotherm.data.reading import examine, is_package_missing, remedy
-from isotherm.foundation.errors import refuse
+from isotherm.foundation.errors import check_folder, refuse
 
 State = Literal["right", "damaged", "missing", "not checked"]
 
@@ -40,7 +40,7 @@ def check(folder: str | pathlib.Path, datasets: Iterable[DataSet] | None = None)
     Returns:
         One entry per file that is there, and one per file that is missing beside it.
     """
-    folder = pathlib.Path(folder)
+    folder = check_folder("folder", folder, "Give the folder that holds the files.")
     if not folder.is_dir():
         refuse("folder", "a folder that exists", folder, "Run `isotherm data get NAME` first, or correct the path.")
     found: list[FileStatus] = []

@@ -35,8 +35,8 @@ class File:
         name: Its path inside the folder of data.
         reader: Reads it and checks its content.
         url: Where its publisher keeps it; empty for a file that is unpacked or converted, not downloaded.
-        num_bytes: Its size, where known. Shown, but not checked: the checksum says more.
-        md5: Its MD5 in hexadecimal digits, where known.
+        num_bytes: Its size, where known. A download ends with an error once it is longer.
+        md5: Its MD5 in hexadecimal digits, for publishers that give no other. It tells accidents, not forgeries.
         sha256: Its SHA-256 in hexadecimal digits, where known. Goes before `md5`.
         requires: The package that its reader needs beyond those of isotherm.
     """

@@ -9,15 +9,18 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Mapping
+from typing import NoReturn
 
 from isotherm.data.catalog import find
 from isotherm.data.dataset import DamageError, DataSet, File
 from isotherm.data.reading import examine, remedy, require_package
-from isotherm.foundation.errors import refuse
+from isotherm.foundation.errors import check_folder, refuse
 
 Progress = Callable[[str, int, int | None], None]
 """Called with a file's name, the bytes that are there, and the bytes of the whole where the server says so."""
 
+# Of files whose size is not known, such as the UCI tables, which have less than one of these.
+MAX_BYTES = 64 << 20
 _TIMEOUT_SECONDS = 30.0
 _CHUNK_BYTES = 1 << 18
 _HANDLERS = (
@@ -56,7 +59,7 @@ def get(
         The paths of the files, all present and right.
     """
     dataset = find(name) if isinstance(name, str) else name
-    folder = pathlib.Path(folder)
+    folder = check_folder("folder", folder, "Give the folder for the files.")
     addresses = {file.name: _address(file, urls) for file in dataset.files}
     for file in dataset.files:
         require_package(file)
@@ -85,11 +88,13 @@ def _get_file(dataset: DataSet, file: File, folder: pathlib.Path, url: str, prog
         raise PermissionError(f"no right to write to {path.parent}")
     part = path.with_name(path.name + ".part")
     try:
-        had = _fetch(url, part, lambda done, total: progress(file.name, done, total))
+        had = _fetch(url, part, file.num_bytes or MAX_BYTES, lambda done, total: progress(file.name, done, total))
     except urllib.error.HTTPError as error:
         error.close()
         there = "Try again later, or name a mirror with --mirror URL."
         refuse(f"the answer of {url}", "the file", f"status {error.code} ({error.reason})", there)
+    except DamageError as damage:
+        _refuse_download(file, url, damage, part, path)
     except (OSError, http.client.HTTPException) as error:
         size = part.stat().st_size if part.exists() else 0
         found = f"{type(error).__name__}: {error}, after {size:,} bytes"
@@ -98,16 +103,18 @@ def _get_file(dataset: DataSet, file: File, folder: pathlib.Path, url: str, prog
     try:
         examine(file, part)
     except DamageError as damage:
-        kept = (
-            f"What came is kept as {_set_aside(part, path)}. Run the command again, or name a mirror with --mirror URL."
-        )
-        refuse(f"the download of {url}", f"the file with {file.expected}", damage, kept)
+        _refuse_download(file, url, damage, part, path)
     part.replace(path)
     return f"{path} is downloaded and right." + (f" {had:,} bytes were there before." if had else "") + aside
 
 
-def _fetch(url: str, part: pathlib.Path, progress: Callable[[int, int | None], None]) -> int:
-    """Bring `part` to its full length. Returns how many bytes of an earlier download were used."""
+def _refuse_download(file: File, url: str, damage: DamageError, part: pathlib.Path, path: pathlib.Path) -> NoReturn:
+    kept = f"What came is kept as {_set_aside(part, path)}. Run the command again, or name a mirror with --mirror URL."
+    refuse(f"the download of {url}", f"the file with {file.expected}", damage, kept)
+
+
+def _fetch(url: str, part: pathlib.Path, max_bytes: int, progress: Callable[[int, int | None], None]) -> int:
+    """Bring `part` to its full length, `max_bytes` at most. Returns how many bytes of an earlier download were used."""
     size = part.stat().st_size if part.exists() else 0
     try:
         response = _open(url, size)
@@ -129,9 +136,13 @@ def _fetch(url: str, part: pathlib.Path, progress: Callable[[int, int | None], N
         length = response.headers.get("Content-Length")
         done, total = size, size + int(length) if length and length.isdigit() else None
         progress(done, total)
+        if total is not None and total > max_bytes:
+            raise DamageError(f"{total:,} bytes announced, where {max_bytes:,} are the most")
         while chunk := response.read(_CHUNK_BYTES):
             stream.write(chunk)
             done += len(chunk)
+            if done > max_bytes:
+                raise DamageError(f"more than {max_bytes:,} bytes, which are the most")
             progress(done, total)
     if total is not None and done != total:
         raise ConnectionError(f"it ended {total - done:,} bytes early")

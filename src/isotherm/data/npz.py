@@ -12,6 +12,9 @@ from isotherm.data.images import Images
 from isotherm.data.mushrooms import MushroomTable
 from isotherm.data.tables import Table
 
+# Twice what the pixels of the largest data set take in double precision.
+MAX_ARRAY_BYTES = 2 << 30
+
 
 @dataclasses.dataclass(frozen=True)
 class ImageArchive:
@@ -94,6 +97,10 @@ class MushroomArchive:
 def _array(archive: zipfile.ZipFile, *names: str) -> np.ndarray | None:
     for name in names:
         if f"{name}.npy" in archive.namelist():
+            # No more than that is unpacked, whatever the archive holds.
+            size = archive.getinfo(f"{name}.npy").file_size
+            if size > MAX_ARRAY_BYTES:
+                raise DamageError(f"an array {name} of {size:,} bytes, where {MAX_ARRAY_BYTES:,} are the most")
             # Read whole, because the checksum of a member is compared at its end only.
             data = io.BytesIO(archive.read(f"{name}.npy"))
             return np.lib.format.read_array(data, allow_pickle=False)

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from isotherm.engine.debugging import under_debug_settings
 from isotherm.engine.graphs import compile_with_graphs
 from isotherm.foundation.compilation_cache import are_programs_kept
 from isotherm.foundation.dependencies import dependencies
@@ -18,6 +19,7 @@ _PROGRAMS: dict[Any, Callable[..., Any]] = {}
 _READ: dict[int, Any] = {}
 
 
+@under_debug_settings
 def call(
     function: Callable[..., Any], *arguments: Any, donated: tuple[int, ...] = (), options: tuple[Any, ...] = ()
 ) -> Any:

@@ -44,6 +44,6 @@ class EquiAcceptance(Part):
     def move(self, values: Array, accepted: Array, iteration: Array) -> Array:
         """The values of the rungs after an iteration, from the indicators of the adjacent pairs."""
         z = jnp.log(values) if self.of == "temperature" else values
-        grown = jnp.cumsum(jnp.diff(z) * jnp.exp(as_schedule(self.gain)(iteration) * accepted))
+        grown = jnp.cumsum(jnp.diff(z) * jnp.exp(as_schedule(self.gain)(iteration) * accepted.astype(z.dtype)))
         moved = z.at[1:-1].set(z[0] + (z[-1] - z[0]) * grown[:-1] / grown[-1])
         return jnp.exp(moved) if self.of == "temperature" else moved

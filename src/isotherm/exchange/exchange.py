@@ -173,7 +173,7 @@ class Exchange(Coupling):
             is_open & ~swapped if self._has_gates else (),
             self.rule.learn(state.rule, accepted, swapped, iteration),
             jnp.where(swapped, iteration, last_swap) if self.cooling else (),
-            state.counts + jnp.stack([is_allowed, swapped, accepted, jnp.ones_like(accepted)]),
+            state.counts + jnp.stack([is_allowed, swapped, accepted, jnp.ones_like(accepted)]).astype(jnp.int32),
             count_round_trips(state.trips, rung),
         )
         return moved, self._move(state, moved, inputs)

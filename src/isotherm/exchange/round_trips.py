@@ -48,5 +48,5 @@ def count_round_trips(trips: RoundTrips, rung: Array) -> RoundTrips:
     strict = jnp.where(at_bottom, _ON_THE_WAY, climbs)
     ends = (trips.seen & (_BOTTOM | _TOP)) | jnp.where(at_bottom, _BOTTOM, 0) | jnp.where(at_top, _TOP, 0)
     is_home = (ends == _BOTTOM | _TOP) & (rung == trips.start)
-    counts = trips.counts + jnp.stack([is_back, is_home])
+    counts = trips.counts + jnp.stack([is_back, is_home]).astype(trips.counts.dtype)
     return RoundTrips(trips.start, strict | jnp.where(is_home, 0, ends), counts)

@@ -157,7 +157,9 @@ class Corrected(Part):
         """After the swaps of an iteration."""
         if self.jump is None:
             return state
-        return state._replace(log_factor=state.log_factor + jnp.sum(swapped) * jnp.log(self.jump))
+        return state._replace(
+            log_factor=state.log_factor + jnp.sum(swapped).astype(state.log_factor.dtype) * jnp.log(self.jump)
+        )
 
     def track(self, state: CorrectedState, cold: Array, hot: Array) -> CorrectedState:
         """After a measurement: energies of the lower and upper replicas of each pair, shapes (num_measured, num_pairs)."""
@@ -165,8 +167,8 @@ class Corrected(Part):
 
     def know(self, state: CorrectedState, measured: Array) -> CorrectedState:
         """After a measurement of the variance of every pair's difference, shape (num_pairs,)."""
-        number = state.num_estimates + jnp.isfinite(measured)
-        later = 1.0 / jnp.maximum(number, 1) if self.smoothing is None else self.smoothing
+        number = state.num_estimates + jnp.isfinite(measured).astype(state.num_estimates.dtype)
+        later = 1.0 / jnp.maximum(number, 1).astype(float) if self.smoothing is None else self.smoothing
         weight = jnp.where(number <= 1, 1.0, later)
         kept = jnp.where(jnp.isfinite(state.variance), (1.0 - weight) * state.variance, 0.0)
         variance = jnp.where(jnp.isfinite(measured), kept + weight * measured, state.variance)

@@ -101,4 +101,4 @@ def variance_of_difference(covariance: Array, one: Array, other: Array) -> Array
 def inverse(permutation: Array) -> Array:
     """The rung of each replica, from the replica on each rung. Not a scatter: XLA compiles no loop with one into a function."""
     numbers = jnp.arange(len(permutation), dtype=permutation.dtype)
-    return jnp.sum(jnp.where(permutation == numbers[:, None], numbers, 0), axis=1, dtype=permutation.dtype)
+    return jnp.sum(jnp.where(permutation[None] == numbers[:, None], numbers[None], 0), axis=1, dtype=permutation.dtype)

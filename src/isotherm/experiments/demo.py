@@ -18,6 +18,7 @@ from rich.table import Table
 from isotherm.contour import uniform_partition
 from isotherm.experiments.result import Row, write_result
 from isotherm.experiments.scoring import masses_in_box
+from isotherm.foundation.terminal import PlainConsole
 from isotherm.potentials import Potential, with_noise
 from isotherm.runs import Run
 from isotherm.samplers import deo_star_sgd, icsgld, resgld, sgld, svgd
@@ -73,13 +74,13 @@ def run_demo(
     """Sample, print the table, and write `result.json`, `landscape.png` and `report.html` to `out`."""
     began = time.perf_counter()
     config = config or Config()
-    console = console or Console()
+    console = console or PlainConsole()
     target = modes25()
     potential = with_noise(target.potential, energy_scale=config.noise, gradient_scale=config.noise)
     rows: list[Row] = []
     runs: dict[str, Run] = {}
     for name, (sampler, options) in methods(target, config).items():
-        console.print(f"{name}: sampling ...", highlight=False)
+        console.print(f"{name}: sampling ...", soft_wrap=True)
         runs[name] = _sample(potential, sampler, config, target, seed, options)
         rows += _rows(name, runs[name], target)
     seconds = time.perf_counter() - began
@@ -92,9 +93,7 @@ def run_demo(
     draw_maps(runs, target).savefig(picture, dpi=110)
     _write_report(out / "report.html", rows, config, seconds)
     write_result(out / "result.json", "demo", "full", rows, dataclasses.asdict(config), seed, seconds)
-    console.print(
-        f"{seconds:.1f} s. Wrote {out / 'report.html'}, {picture} and {out / 'result.json'}.", highlight=False
-    )
+    console.print(f"{seconds:.1f} s. Wrote {out / 'report.html'}, {picture} and {out / 'result.json'}.", soft_wrap=True)
     return rows
 
 

@@ -14,6 +14,7 @@ from isotherm.experiments import EXPERIMENTS
 from isotherm.experiments.parts import num_parts
 from isotherm.experiments.result import Row, write_result
 from isotherm.foundation.errors import check_choice, check_integer, refuse, short
+from isotherm.foundation.terminal import PlainConsole
 from isotherm.sampling.part_progress import PartProgress
 
 
@@ -56,7 +57,7 @@ def reproduce(
     check_choice("name", name, tuple(EXPERIMENTS))
     experiment: Any = importlib.import_module(f"isotherm.experiments.{EXPERIMENTS[name]}")
     config = _changed(name, experiment, experiment.QUICK if is_quick else experiment.FULL, changes)
-    console = console or Console()
+    console = console or PlainConsole()
     out = out or pathlib.Path("reproduced") / name
     out.mkdir(parents=True, exist_ok=True)
     if hasattr(config, "cells") and config.cells is None:
@@ -73,7 +74,7 @@ def reproduce(
     length = length_of(config, is_quick)
     write_result(out / "result.json", name, length, outcome.rows, stored, seed, seconds, outcome.environment)
     wrote = ", ".join(["result.json", *(f"{figure}.png" for figure in outcome.figures)])
-    console.print(f"{seconds:.1f} s. Wrote {wrote} to {out}.", highlight=False)
+    console.print(f"{seconds:.1f} s. Wrote {wrote} to {out}.", soft_wrap=True)
     return outcome.rows
 
 

@@ -39,19 +39,18 @@ def use_compilation_cache(
     """
     check_integer("max_bytes", max_bytes, 0, "Give a number of bytes.")
     if directory is not None:
-        check_folder("directory", directory, "Leave it out for the usual place.")
+        directory = check_folder("directory", directory, "Leave it out for the usual place.")
     if not _configured("jax_enable_compilation_cache"):
         return None
     configured = _configured(_DIRECTORY)
     if configured is not None:
         return pathlib.Path(configured)
-    home = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "isotherm"
     version = importlib.metadata.version("jaxlib")
-    path = pathlib.Path(home if directory is None else directory) / f"jaxlib-{version}-{_processor()}"
     try:
+        path = (directory or _usual_directory()) / f"jaxlib-{version}-{_processor()}"
         path.mkdir(parents=True, exist_ok=True)
         _prune(path, max_bytes)
-    except OSError:
+    except (OSError, RuntimeError):  # Nothing can be written there, or the user has no home.
         return None
     if not os.access(path, os.W_OK):
         return None
@@ -66,6 +65,10 @@ def use_compilation_cache(
 def are_programs_kept() -> bool:
     """Whether programs go to the disk, or come from there."""
     return bool(_configured("jax_enable_compilation_cache") and _configured(_DIRECTORY))
+
+
+def _usual_directory() -> pathlib.Path:
+    return pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "isotherm"
 
 
 def _configured(name: str) -> Any:

@@ -16,6 +16,10 @@ class DivergenceError(RuntimeError):
     """Raised after a run with ``throw=True`` when a chain left the finite numbers."""
 
 
+class StorageError(OSError):
+    """Raised when the folder of a run cannot be written to, or was deleted."""
+
+
 class InputError(ValueError):
     """Raised for every wrong input; the message names the argument, the rule, what was given, and what to do."""
 
@@ -80,8 +84,15 @@ def closest(word: str, known: Iterable[str]) -> str | None:
     Example:
         >>> closest("csgl", ("sgld", "csgld"))
         'csgld'
+        >>> closest("sgdl", ("sgd", "sgld"))
+        'sgld'
     """
-    return next(iter(difflib.get_close_matches(word, list(known), 1)), None)
+    known = list(known)
+    # Letters that changed places are the likeliest slip.
+    swapped = [other for other in known if sorted(other) == sorted(word)]
+    if swapped:
+        return swapped[0]
+    return next(iter(difflib.get_close_matches(word, known, 1)), None)
 
 
 def check_type(name: str, value: Any, kind: type, rule: str, remedy: str) -> Any:
@@ -92,10 +103,28 @@ def check_type(name: str, value: Any, kind: type, rule: str, remedy: str) -> Any
 
 
 def check_folder(name: str, value: Any, remedy: str) -> pathlib.Path:
-    """Return `value` as an absolute path, which holds when the working directory changes, or refuse what is none."""
+    """Return `value` as an absolute path, with `~` as the home of its user, or refuse what is none."""
     if not isinstance(value, (str, os.PathLike)) or not os.fspath(value):
         refuse(name, "the path of a folder", short(value), remedy)
-    return pathlib.Path(value).absolute()
+    try:
+        return pathlib.Path(value).expanduser().absolute()
+    except RuntimeError:
+        return refuse(name, "a path whose `~` is the home of a user", short(str(value)), "Write the whole path.")
+
+
+def check_written_path(name: str, folder: pathlib.Path) -> None:
+    """Refuse a path under which TensorStore or Orbax would write to, or look for, another one."""
+    path = str(folder.resolve())
+    # Orbax looks for files by a pattern that holds the path; TensorStore takes a backslash for a slash.
+    found = [letter for letter in "*?[\\" if letter in path and letter != os.sep]
+    if found:
+        rule = "a folder whose path has none of the letters * ? [ \\, which stand for others in paths"
+        refuse(name, rule, f"{path} with {' '.join(found)}", "Choose another folder, or rename the one around it.")
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        remedy = "Set the environment variable PYTHONUTF8=1, or choose another name."
+        refuse(name, "a folder whose path is text in UTF-8", repr(path), remedy)
 
 
 def short(value: Any) -> str:

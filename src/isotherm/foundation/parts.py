@@ -24,6 +24,24 @@ class _IsStatic:
 
 
 T = TypeVar("T")
+
+
+def with_python_numbers(value: T) -> T:
+    """Called where a frozen dataclass is built: scalars of NumPy in its fields become Python's, which JSON knows.
+
+    Example:
+        >>> @dataclasses.dataclass(frozen=True)
+        ... class Length:
+        ...     steps: int
+        >>> with_python_numbers(Length(np.int64(3)))
+        Length(steps=3)
+    """
+    for name, held in vars(value).items():
+        if isinstance(held, np.generic):
+            object.__setattr__(value, name, held.item())
+    return value
+
+
 Static = Annotated[T, _IsStatic]
 
 
@@ -166,7 +184,12 @@ def _is_structure(value: Any) -> bool:
 
 
 def _hold(value: Any) -> Any:
-    """A static value as structures keep it: numbers, words and what is made of them as they are, all else weakly."""
+    """A static value as structures keep it: numbers, words and what is made of them as they are, all else weakly.
+
+    Scalars of NumPy are the numbers that they hold, and make the same program.
+    """
+    if isinstance(value, np.generic):
+        return value.item()
     if value is None or isinstance(value, (bool, int, float, str, type)):
         return value
     if isinstance(value, tuple):

@@ -16,7 +16,8 @@ import numpy as np
 from jax import Array
 
 from isotherm.foundation.errors import check_integer, check_real, refuse
-from isotherm.foundation.parts import Part, Static
+from isotherm.foundation.parts import Part, Static, with_python_numbers
+from isotherm.foundation.transfers import transfers_on_purpose
 from isotherm.foundation.user_functions import call_traced
 
 Schedule = float | Callable[[Any], Any]
@@ -160,6 +161,7 @@ class CollectionWindow:
     sampling_from: float
 
     def __post_init__(self):
+        with_python_numbers(self)
         _first_of_window(self.cycle_length, self.sampling_from)
 
     def holds(self, iterations: np.ndarray) -> np.ndarray:
@@ -200,6 +202,7 @@ class Scaled(Part):
         return self.value * as_schedule(self.factor)(iteration)
 
 
+@transfers_on_purpose
 def values_at(schedule: Schedule, iterations: np.ndarray) -> np.ndarray:
     """What a schedule is at several iterations, in one call."""
     if not callable(schedule):
@@ -215,6 +218,7 @@ def as_schedule(value: Schedule) -> Callable[[Any], Any]:
     return lambda iteration: jnp.asarray(value)
 
 
+@transfers_on_purpose
 def check_schedule(name: str, value: Any, *, allow_zero: bool) -> None:
     """Refuse what is neither a number nor a schedule of real scalars in range at iteration 0."""
     rule = "at least 0" if allow_zero else "above 0"

@@ -67,7 +67,7 @@ class Stein(Kernel):
         return PositionState(jax.vmap(unravel)(moved))
 
     def _direction(self, particles: Array, gradients: Array, temperature: Array) -> Array:
-        centered = particles - jnp.mean(particles, axis=0)
+        centered = particles - jnp.mean(particles, axis=0, keepdims=True)
         norms = jnp.sum(centered**2, axis=1)
         squared = jnp.maximum(norms[:, None] + norms[None] - 2.0 * centered @ centered.T, 0.0)
         bandwidth = _median(squared) / jnp.log(len(particles) + 1.0) if self.bandwidth is None else self.bandwidth

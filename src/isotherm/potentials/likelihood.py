@@ -215,7 +215,7 @@ class LikelihoodPotential(Potential):
         def energy_of(piece):
             places = piece * size + jnp.arange(size)
             examples = jax.tree.map(lambda leaf: leaf[places % num_data], data)
-            batch = Batch(examples, places < num_data, num_data)
+            batch = Batch(examples, (places < num_data).astype(jnp.float32), num_data)
             return self.piece_energy(position, state, batch, piece)
 
         nothing = jnp.zeros((), jax.eval_shape(energy_of, jnp.zeros((), jnp.int32)).dtype)

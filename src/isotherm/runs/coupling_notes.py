@@ -305,8 +305,8 @@ def notes_on_contours(run: RunEstimates) -> list[str]:
     left, noisy = run.config.get("weight_error"), float(np.max(stats.get("noise_times_slope", 0.0)))
     if left is not None and left > MAX_WEIGHT_ERROR:
         notes.append(
-            f"Noise on the energies makes weights wrong by a factor of up to {np.exp(left):.3g}, beyond what is known of it and taken "
-            "off: use larger batches, a control variate, wider bins, or a smaller `zeta`."
+            f"Noise on the energies makes weights wrong by a factor of up to {np.exp(left):.3g}, beyond what is known of it and "
+            "taken off: use larger batches, a control variate, wider bins, or a smaller `zeta`."
         )
     if left is None and noisy > MAX_BLUR and not run.config.get("is_exact"):
         notes.append(

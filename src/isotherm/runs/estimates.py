@@ -11,6 +11,7 @@ import numpy as np
 
 from isotherm.foundation.dependencies import dependencies
 from isotherm.foundation.errors import check_integer, check_real, refuse
+from isotherm.foundation.transfers import transfers_on_purpose
 from isotherm.foundation.user_functions import call_traced, check_function
 from isotherm.runs.agreement import Stretches, num_stretches
 from isotherm.runs.standard_errors import errors_of, half_width, why_unknown
@@ -73,7 +74,9 @@ def for_each(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 @functools.lru_cache(maxsize=32)
 def _for_each(function: Callable[[Any], Any], read: Any) -> Callable[[Any], Any]:  # noqa: ARG001
     each = jax.jit(jax.vmap(lambda x: jax.tree.map(jnp.asarray, function(x))))
-    return functools.partial(call_traced, "function", "a function of a position that returns numbers", each)
+    return functools.partial(
+        transfers_on_purpose(call_traced), "function", "a function of a position that returns numbers", each
+    )
 
 
 def expectation(function: Callable[[Any], Any], draws: Any, log_weights: np.ndarray) -> Any:

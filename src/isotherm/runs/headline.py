@@ -3,6 +3,7 @@
 import html
 from typing import Any
 
+from isotherm.foundation.printable import printable
 from isotherm.runs.names import shapes_of
 from isotherm.runs.run_data import RunData
 from isotherm.runs.spent import time_of
@@ -19,13 +20,15 @@ def lines_of(run: RunData) -> list[str]:
     thinning, burn_in = settings.get("thinning", 1), settings.get("burn_in", 0)
     steps = f"{run.num_steps} steps, thinning {thinning}, burn-in {burn_in}"
     sampler, potential = _texts(run.config)
-    return [
+    lines = [
         f"Run of {sampler} on {potential}",
         f"{' x '.join(sizes)} of {_leaves(run)}",
         steps,
         time_of(run),
         _notes(run),
     ]
+    # Texts and names of a run that was loaded are those of its folder, whoever wrote it.
+    return [printable(line) for line in lines]
 
 
 def html_of(run: RunData) -> str:

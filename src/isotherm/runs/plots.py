@@ -17,7 +17,7 @@ _MOST_POINTS = 2_000
 _MOST_NAMED = 8
 
 
-def plot_trace(run: RunData, coordinates: Any = (0, 1), axes: Any = None) -> Any:
+def plot_trace(run: RunData, coordinates: Any = None, axes: Any = None) -> Any:
     """See `Run.plot_trace`."""
     values, names = _chosen(run, coordinates)
     figure, axes = canvas(axes, len(names), (8, 2.2 * len(names)))
@@ -29,7 +29,7 @@ def plot_trace(run: RunData, coordinates: Any = (0, 1), axes: Any = None) -> Any
     return figure
 
 
-def plot_density(run: RunData, coordinates: Any = (0, 1), bins: int = 100, limits: Any = None, axes: Any = None) -> Any:
+def plot_density(run: RunData, coordinates: Any = None, bins: int = 100, limits: Any = None, axes: Any = None) -> Any:
     """See `Run.plot_density`."""
     if limits is not None and (np.shape(limits) != (2,) or not limits[0] < limits[1]):
         refuse("limits", "(low, high) with low below high", short(limits), "Write `limits=(-2.5, 2.5)`, say.")
@@ -98,6 +98,8 @@ def _chosen(run: RunData, coordinates: Any) -> tuple[list[np.ndarray], list[str]
     lead = run.log_weights.ndim
     shapes = shapes_of(run.draws, lead)
     size = sum(math.prod(shape) for shape in shapes.values())
+    if coordinates is None:
+        coordinates = tuple(range(min(size, 2)))
     asked = coordinates if isinstance(coordinates, (tuple, list)) else (coordinates,)
     names = (
         [coordinate_name(shapes, number) for number in range(size)]

@@ -4,7 +4,7 @@ import dataclasses
 import pathlib
 from typing import Self
 
-from isotherm.foundation.errors import check_folder
+from isotherm.foundation.errors import check_folder, check_written_path
 from isotherm.runs import saving
 from isotherm.runs.run_views import RunViews
 
@@ -39,7 +39,9 @@ class Run(RunViews):
 
     def save(self, folder: str | pathlib.Path) -> None:
         """Write the run to a new folder for `iso.load`. It holds no checkpoint: runs that may go on need `sample(out=...)`."""
-        saving.save(self, check_folder("folder", folder, 'Write `run.save("my-run")`, say.'))
+        place = check_folder("folder", folder, 'Write `run.save("my-run")`, say.')
+        check_written_path("folder", place)
+        saving.save(self, place)
 
     @classmethod
     def load(cls, folder: str | pathlib.Path) -> Self:

@@ -31,7 +31,8 @@ class RunViews(RunEstimates):
     def to_arviz(self, weighted: bool = False) -> Any:
         """ArviZ's DataTree: draws of equal weight, or, with `weighted`, raw draws with their log weights beside.
 
-        `arviz_stats.summary(run.to_arviz())` is ArviZ's table.
+        `arviz_stats.summary(run.to_arviz())` is ArviZ's table. `run.to_arviz().to_netcdf("draws.nc")` writes a file, and needs
+        h5netcdf: `pip install "h5netcdf[h5py]"`.
         """
         from isotherm.runs.arviz import to_arviz
 
@@ -47,22 +48,24 @@ class RunViews(RunEstimates):
 
         return to_dataframe(self)
 
-    def plot_trace(self, coordinates: Any = (0, 1), axes: Any = None) -> Any:
+    def plot_trace(self, coordinates: Any = None, axes: Any = None) -> Any:
         """Coordinates of every chain against iterations. Returns Matplotlib's figure.
 
         Args:
-            coordinates: which ones: names as in the summary, or numbers counted through the leaves of a position.
+            coordinates: which ones: names as in the summary, or numbers counted through the leaves of a position; None is the first
+                two, or the only one.
             axes: Matplotlib's, one for each of them; None makes a figure.
         """
         from isotherm.runs.plots import plot_trace
 
         return plot_trace(self, coordinates, axes)
 
-    def plot_density(self, coordinates: Any = (0, 1), bins: int = 100, limits: Any = None, axes: Any = None) -> Any:
+    def plot_density(self, coordinates: Any = None, bins: int = 100, limits: Any = None, axes: Any = None) -> Any:
         """The weighted density of one coordinate, or of two, with a color bar. Returns Matplotlib's figure.
 
         Args:
-            coordinates: one or two: names as in the summary, or numbers counted through the leaves of a position.
+            coordinates: one or two: names as in the summary, or numbers counted through the leaves of a position; None is the first
+                two, or the only one.
             bins: cells along an axis.
             limits: (low, high) of the axes; None is the range of the draws.
             axes: Matplotlib's; None makes a figure.

@@ -1,6 +1,7 @@
 """Runs in folders, finished or not."""
 
 import dataclasses
+import json
 import pathlib
 from typing import TYPE_CHECKING, Any
 
@@ -24,10 +25,16 @@ def save(run: "Run", folder: pathlib.Path) -> None:
     """Write a run to a new folder, in the form that `sample(out=...)` writes."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         refuse("folder", "a new or empty folder", f"{folder}, which is not", "Choose another name.")
+    stored = {"format": FORMAT, "config": run.config, "environment": run.environment}
+    try:
+        json.dumps(stored)
+    except (TypeError, ValueError) as error:
+        remedy = "Take out of `run.config` what is none of these."
+        refuse("run.config", "made of numbers, words, lists and dicts", str(error), remedy)
     records = {name: getattr(run, name) for name in DRAWN}
     write_arrays(folder / "records", records, run.log_weights.ndim - 1)
     write_end(run, folder)
-    write_json(folder / "run.json", {"format": FORMAT, "config": run.config, "environment": run.environment})
+    write_json(folder / "run.json", stored)
 
 
 def write_end(run: "Run", folder: pathlib.Path) -> None:
@@ -48,8 +55,15 @@ def write_progress(folder: pathlib.Path, iteration: int, times: RecordTimes, spe
 
 def seconds_until(folder: pathlib.Path) -> float:
     """All seconds that the run in `folder` took up to its last checkpoint; 0 where it has none."""
-    path = folder / "progress.json"
-    return sum(read_json(path).get(name, 0.0) for name in SPENT) if path.exists() else 0.0
+    try:
+        progress = _read_progress(folder)
+        return sum(progress.get(name, 0.0) for name in SPENT)
+    except (
+        ValueError,
+        LookupError,
+        TypeError,
+    ):  # They are told, and nothing else: a run whose checkpoints are whole can go on.
+        return 0.0
 
 
 def load(folder: pathlib.Path) -> dict[str, Any]:
@@ -71,13 +85,23 @@ def load(folder: pathlib.Path) -> dict[str, Any]:
     }
 
 
+def _read_progress(folder: pathlib.Path) -> dict[str, Any]:
+    """What is known at the last checkpoint, or the reason why not."""
+    progress = read_json(folder / "progress.json")
+    try:
+        return {**progress, "num_steps": int(progress["num_steps"]), "times": RecordTimes.from_json(progress["times"])}
+    except (LookupError, TypeError, ValueError):
+        got = f"{folder / 'progress.json'}, which is damaged"
+        refuse("folder", "a run that says how far it is", got, "Go on with `iso.resume`, which writes it again.")
+
+
 def _load_unfinished(folder: pathlib.Path, stored: dict[str, Any]) -> dict[str, Any]:
     """Draws up to the last checkpoint; what is counted over a run is known at its end alone."""
     if not (folder / "progress.json").exists():
         remedy = "It was stopped before its first one: go on with `iso.resume` or `isotherm resume`."
         refuse("folder", "a run that has come to a checkpoint", str(folder), remedy)
-    progress = read_json(folder / "progress.json")
-    times = RecordTimes.from_json(progress["times"])
+    progress = _read_progress(folder)
+    times = progress["times"]
     if times.before(progress["num_steps"]) == 0:
         refuse("folder", "a run with draws", f"{folder}, still in its burn-in", "Go on with `iso.resume`.")
     return {

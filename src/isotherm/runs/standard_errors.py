@@ -60,6 +60,7 @@ class Errors(NamedTuple):
         draws_within: effective draws if all chains had one mean, shape (K,).
         drift: how far the first eighth of the run is from its second half, in standard deviations of that, shape (K,); zero where
             chance explains it.
+        is_single: whether one draw has all of the weight.
     """
 
     mean: np.ndarray
@@ -74,6 +75,7 @@ class Errors(NamedTuple):
     num_halves: int
     draws_within: np.ndarray
     drift: np.ndarray
+    is_single: bool
 
 
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")
@@ -89,7 +91,9 @@ def errors_of(stretches: Stretches, log_weights: np.ndarray) -> Errors:
     sums = (first - mean * mass[..., None]) / total
     variance, merged, carrying = _variance(sums)
     degrees = np.minimum(merged - 1.0, 2.0 / np.maximum(1.0 / carrying - 1.0 / merged, 1e-12))
-    effective = np.where(variance > 0, spread / variance, np.inf)
+    # A single draw has no spread, which says nothing of how far it is from the mean.
+    is_single = np.count_nonzero(np.isfinite(log_weights)) == 1
+    effective = np.where(variance > 0, spread / variance, np.nan if is_single else np.inf)
     num_chains = len(mass)
     of_chain = np.sum(sums, axis=1, keepdims=True) * (mass / np.sum(mass, axis=1, keepdims=True))[..., None]
     draws_within = spread / np.maximum(_variance(sums - of_chain)[0], 1e-300)
@@ -100,7 +104,7 @@ def errors_of(stretches: Stretches, log_weights: np.ndarray) -> Errors:
     if mass.size >= MOST_STRETCHES:
         is_rare |= _num_carrying(sums) < _FEWEST_CARRYING
     tail = tail_that_matters(log_weights)
-    is_unknown = is_slow | is_rare | (tail > HEAVIEST_TAIL)
+    is_unknown = is_slow | is_rare | (tail > HEAVIEST_TAIL) | is_single
     known = np.where(is_unknown, np.nan, np.sqrt(variance))
     return Errors(
         mean,
@@ -115,6 +119,7 @@ def errors_of(stretches: Stretches, log_weights: np.ndarray) -> Errors:
         num_chains * min(mass.shape[1], 2),
         draws_within,
         drift_of(stretches, draws_within),
+        is_single,
     )
 
 
@@ -184,6 +189,8 @@ def tail_shape(log_weights: np.ndarray) -> float:
 def why_unknown(errors: Errors) -> tuple[str, ...]:
     """What to say of errors that are unknown, and of chains that disagree."""
     notes = []
+    if errors.is_single:
+        notes.append("The error is unknown: there is one draw. Run longer, or lower `thinning`.")
     if errors.tail > HEAVIEST_TAIL:
         notes.append(
             f"The error is unknown: the weights have so heavy a tail (shape {errors.tail:.2f}, above {HEAVIEST_TAIL}) that a "

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from isotherm.foundation.printable import printable
 from isotherm.runs.bias_notes import notes_on_bias
 from isotherm.runs.cycle_notes import notes_on_cycles
 from isotherm.runs.disagreement_notes import notes_on_disagreement
@@ -56,7 +57,7 @@ class Summary:
             lines.append(
                 f"... {len(self.rows)} of {self.num_coordinates:,} coordinates: leaves of a few, and where chains agree least"
             )
-        return "\n".join([*lines, *(f"- {note}" for note in self.notes)])
+        return printable("\n".join([*lines, *(f"- {note}" for note in self.notes)]))
 
 
 def summary_of(run: RunEstimates) -> Summary:

@@ -3,6 +3,7 @@
 import logging
 import math
 import pathlib
+import warnings
 from typing import Any, NamedTuple
 
 import jax
@@ -35,7 +36,10 @@ class Checkpoints:
         import orbax.checkpoint as ocp
 
         logging.getLogger("absl").setLevel(logging.ERROR)
-        options = ocp.CheckpointManagerOptions(max_to_keep=2, enable_async_checkpointing=False)
+        # What a process that was killed had begun to write is removed: nobody else writes here, for the folder is locked.
+        options = ocp.CheckpointManagerOptions(
+            max_to_keep=2, enable_async_checkpointing=False, cleanup_tmp_directories=True
+        )
         self.folder = folder
         self._manager = ocp.CheckpointManager(folder.resolve() / "checkpoints", options=options)
         self._standard = ocp.args.StandardSave, ocp.args.StandardRestore
@@ -63,6 +67,12 @@ class Checkpoints:
                 continue
             read = iter(found["carry"])
             whole = [jnp.array(next(read)) if math.prod(x.shape) else jnp.zeros(x.shape, x.dtype) for x in leaves]
+            if reasons:
+                warnings.warn(
+                    f"A checkpoint in {self.folder} is damaged: the run goes on from the one before, at iteration {step:,}, and "
+                    f"repeats what came after it. Damaged: {'; '.join(reasons)}",
+                    stacklevel=5,
+                )
             carry = jax.tree.unflatten(structure, whole)
             return Checkpoint(step, carry, int(found["num_records"]), np.asarray(found["energies"]))
         if reasons:

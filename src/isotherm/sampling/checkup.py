@@ -14,6 +14,7 @@ from isotherm.engine.program import identity
 from isotherm.foundation.parts import number_dtype
 from isotherm.foundation.randomness import Purpose, run_keys
 from isotherm.foundation.schedules import values_at
+from isotherm.foundation.transfers import transfers_on_purpose
 from isotherm.potentials.potential import Potential, innermost
 from isotherm.runs.bias import MOST_COORDINATES, NUM_GROUPS, Bias, weights_left_out
 from isotherm.runs.contour_noise import local_noise, weight_functions
@@ -61,6 +62,7 @@ class Checkup:
         kept = jax.tree.map(lambda leaf: leaf[number], (self.coupling, self.preconditioner))
         return dataclasses.replace(self, coupling=kept[0], preconditioner=kept[1])
 
+    @transfers_on_purpose
     def measure(self, run: Any) -> Bias | None:
         """The bias of a run of axes (chain, draw, ...); None where nothing is known of it."""
         size = sum(leaf.size for leaf in jax.tree.leaves(self.position))
@@ -128,8 +130,8 @@ class Checkup:
     ) -> tuple[Probes, np.ndarray, np.ndarray, np.ndarray]:
         """What chains feel at draws (P, S, ...), and a step to both sides of them.
 
-        Then jumps of the energy between these, and the virials of the leaves around the chains' centers, (P, S, leaves); and energies
-        at the draws on one batch and on another, (2, P, S). Energies are in units of the temperature.
+        Then jumps of the energy between these, and the virials of the leaves around the chains' centers, (P, S, leaves); and
+        energies at the draws on one batch and on another, (2, P, S). Energies are in units of the temperature.
         """
         chains, number = jax.tree.leaves(rows[0])[0].shape[:2]
         rng = np.random.default_rng(self.words)

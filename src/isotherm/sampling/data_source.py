@@ -17,6 +17,7 @@ from isotherm.engine.program import Program
 from isotherm.engine.random_inputs import Keys
 from isotherm.engine.stream import Stream
 from isotherm.foundation.randomness import fold
+from isotherm.foundation.transfers import transfers_on_purpose
 from isotherm.potentials.potential import Potential, innermost
 
 _STREAM_BYTES = 32 << 20
@@ -99,6 +100,7 @@ class StreamSource(DataSource):
         places, weights = jax.vmap(lambda number: self._potential.places(key, number))(numbers)
         return self._stream(0, np.asarray(places), weights)
 
+    @transfers_on_purpose
     def _gather(self, places_from: Callable[[Array], tuple[Array, Array]], first: int) -> Stream:
         places, weights = places_from(jnp.asarray(first, jnp.int32))
         return self._stream(first, np.asarray(places), weights)

@@ -26,6 +26,8 @@ def describe(value: Any) -> Any:
     """A description of a sampler, a potential or any of their fields that is equal for equal settings in any process."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
+    if isinstance(value, np.generic):
+        return value.item()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {
             field.name: _describe_field(field.name, getattr(value, field.name)) for field in dataclasses.fields(value)

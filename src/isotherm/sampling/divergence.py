@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from isotherm.foundation.errors import DivergenceError, DivergenceWarning, refuse
-from isotherm.potentials.potential import Potential
+from isotherm.potentials.potential import Potential, WrappedPotential
 
 _REMEDY = (
     "Lower `step_size`. If the energy itself is not finite in places (a wall, a logarithm of a negative number), no step is small "
@@ -24,13 +24,20 @@ _REMEDY_FOR_NETWORKS = (
 _MOST_SEARCHED = 10**8
 
 
-def remedy_for(potential: Potential) -> str:
-    """What to do about energies that are not finite."""
-    lost = sum(
+def num_lost_in_data(potential: Potential) -> int:
+    """How many numbers of the data are not finite."""
+    while isinstance(potential, WrappedPotential):
+        potential = potential.inner
+    return sum(
         int(np.sum(~np.isfinite(leaf)))
         for leaf in jax.tree.leaves(getattr(potential, "data", None))
         if isinstance(leaf, (np.ndarray, jax.Array)) and leaf.dtype.kind == "f" and leaf.size < _MOST_SEARCHED
     )
+
+
+def remedy_for(potential: Potential) -> str:
+    """What to do about energies that are not finite."""
+    lost = num_lost_in_data(potential)
     if lost == 0 and hasattr(potential, "network"):
         return _REMEDY_FOR_NETWORKS
     if lost == 0:
@@ -67,9 +74,10 @@ def report_divergence(diverged_at: np.ndarray, throw: bool, has_ladder: bool, po
         f"{len(places)} of {diverged_at.size} {what} diverged (energy not finite): {', '.join(named)}{more}. {then} "
     )
     message += remedy_for(potential)
-    if throw:
+    # JAX's own check would stop at numbers that are not finite by design.
+    if throw or getattr(jax.config, "jax_debug_nans"):  # noqa: B009
         raise DivergenceError(message)
-    warnings.warn(message, DivergenceWarning, stacklevel=5)
+    warnings.warn(message, DivergenceWarning, stacklevel=6)
 
 
 def _name(place: np.ndarray, has_ladder: bool) -> str:

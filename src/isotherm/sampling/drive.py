@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from isotherm.engine.blocks import Carry, Times
+from isotherm.foundation.transfers import transfers_on_purpose
 from isotherm.runs.run import Run
 from isotherm.runs.saving import write_end, write_progress
 from isotherm.runs.store import MemorySink, StoreSink
@@ -23,6 +24,7 @@ from isotherm.sampling.interrupts import Interrupts
 from isotherm.sampling.prepare import PreparedRun
 from isotherm.sampling.progress import Progress, Status
 from isotherm.sampling.records_to_host import records_to_host, without_diverged
+from isotherm.sampling.storage import check_there, writing_to
 
 _SECONDS_PER_BLOCK = 0.5
 _SECONDS_TO_FIRST_CHECKPOINT = 3.0
@@ -51,6 +53,7 @@ class Reached:
     seconds: float = 0.0
 
 
+@transfers_on_purpose
 def drive(prepared: PreparedRun, host: Host, reached: Reached, since: float) -> list[Run]:
     """The runs after all iterations, one for each sampler, from what was reached before.
 
@@ -83,12 +86,14 @@ def drive(prepared: PreparedRun, host: Host, reached: Reached, since: float) -> 
             count = int(count)
             seconds = time.perf_counter() - tick
             energy = float(np.min(np.asarray(carry.milestones.best_energy)))
+            check_there(host.folder, iteration)
             if count:
                 kept = records_to_host(records, count, prepared.layout)
                 diverged_at = prepared.layout.state(carry.milestones.diverged_at)
                 drawn_at = np.asarray(times[num_done : num_done + count])
                 kept["log_weights"] = without_diverged(kept, drawn_at, diverged_at, prepared.layout.num_ladders)
-                sink.write(num_done, kept)
+                with writing_to(host.folder, iteration):
+                    sink.write(num_done, kept)
                 energy = float(np.mean(np.take(kept["energies"], -1, axis)))
             length, iteration, num_done = last - iteration, last, num_done + count
             bar.update(iteration, energy)
@@ -96,25 +101,28 @@ def drive(prepared: PreparedRun, host: Host, reached: Reached, since: float) -> 
                 wanted = length * _SECONDS_PER_BLOCK / max(seconds, 1e-6)
                 pace = int(np.clip(wanted, 1, min(_GROWTH_PER_BLOCK * pace, settings.num_steps)))
             if checkpoints is not None and time.perf_counter() - saved > host.checkpoint_every:
-                sink.flush()
-                checkpoints.save(iteration, carry, num_done, prepared.recognized_by(carry))
-                saved = time.perf_counter()
-                write_progress(checkpoints.folder, iteration, times, spent | {"seconds": saved - began})
+                with writing_to(host.folder, iteration):
+                    sink.flush()
+                    checkpoints.save(iteration, carry, num_done, prepared.recognized_by(carry))
+                    saved = time.perf_counter()
+                    write_progress(checkpoints.folder, iteration, times, spent | {"seconds": saved - began})
             if interrupts.received is not None:
                 break
             if np.all(np.asarray(carry.milestones.diverged_at) >= 0):
                 break
             if host.callback is not None and host.callback(Status.of(iteration, carry.milestones)) is True:
                 break
-    sink.flush()
+    with writing_to(host.folder, iteration):
+        sink.flush()
     spent["seconds"] = time.perf_counter() - began
     diverged_at = prepared.layout.state(carry.milestones.diverged_at)
     is_without_draws = num_done == 0 or bool(np.all((diverged_at >= 0) & (diverged_at <= times[0])))
     if checkpoints is not None:
         # A run that was stopped ahead of its first draw can go on; one that diverged there cannot.
         if not (is_without_draws and np.all(diverged_at >= 0)):
-            checkpoints.save(iteration, carry, num_done, prepared.recognized_by(carry))
-            write_progress(checkpoints.folder, iteration, times, spent)
+            with writing_to(host.folder, iteration):
+                checkpoints.save(iteration, carry, num_done, prepared.recognized_by(carry))
+                write_progress(checkpoints.folder, iteration, times, spent)
         checkpoints.close()
     if interrupts.received is not None:
         is_ending = interrupts.received is signal.SIGTERM
@@ -139,7 +147,8 @@ def drive(prepared: PreparedRun, host: Host, reached: Reached, since: float) -> 
         totals["num_steps"] = min(iteration, int(diverged_at.max()) + 1)
     run = Run.assemble(sink.read(), times, stats, prepared.configs[0], environment(), **totals)
     if host.folder is not None:
-        write_end(run, host.folder)
+        with writing_to(host.folder, iteration):
+            write_end(run, host.folder)
     report_divergence(diverged_at, host.throw, prepared.layout.num_ladders is not None, prepared.potential)
     interrupts.finish()
     if prepared.layout.num_samplers is None:

@@ -6,7 +6,7 @@ import pathlib
 from collections.abc import Iterator
 from typing import Any
 
-from isotherm.foundation.errors import refuse
+from isotherm.foundation.errors import check_written_path, refuse
 
 LOCK = "lock"
 
@@ -14,6 +14,7 @@ LOCK = "lock"
 @contextlib.contextmanager
 def locked(folder: pathlib.Path, name: str) -> Iterator[pathlib.Path]:
     """The lock of `folder`, made if need be, while nobody else writes a run to it; `name` is the argument that a refusal names."""
+    check_written_path(name, folder)
     if folder.exists() and not folder.is_dir():
         refuse(name, "a folder", f"the file {folder}", "Choose another name.")
     try:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -11,10 +12,13 @@ import numpy as np
 from jax import Array
 
 from isotherm.coupling import CouplingInputs, Independent, Observed, Pilot, measured_variance
+from isotherm.foundation.errors import DivergenceError, DivergenceWarning
 from isotherm.foundation.periodic import Periodic
 from isotherm.foundation.schedules import Scaled
+from isotherm.foundation.transfers import transfers_on_purpose
 from isotherm.kernels.kernel import Move
 from isotherm.potentials.potential import Potential
+from isotherm.sampling.divergence import remedy_for
 from isotherm.sampling.drive import Host, Reached, drive
 from isotherm.sampling.layout import Layout
 from isotherm.sampling.prepare import prepare
@@ -53,12 +57,13 @@ class Watching(Independent):
     def _measured(self, state: _Seen, measure: Callable[[int], CouplingInputs]) -> _Seen:
         is_known, variance = measured_variance(measure, _NUM_MEASURED)
         total = state.variance + variance.astype(state.variance.dtype)
-        return state._replace(variance=total, num=state.num + is_known)
+        return state._replace(variance=total, num=state.num + is_known.astype(state.num.dtype))
 
     def statistics(self, state: _Seen) -> dict[str, Any]:
         return {"variance": state.variance / jnp.maximum(state.num, 1)}
 
 
+@transfers_on_purpose
 def with_pilot(potential: Potential, sampler: Sampler, settings: Settings, position: Any) -> Sampler:
     """The sampler with a coupling that has seen the pilot it needs; the sampler itself where it needs none."""
     num_steps = sampler.coupling.needs.pilot_steps
@@ -70,10 +75,15 @@ def with_pilot(potential: Potential, sampler: Sampler, settings: Settings, posit
     longest = num_steps * _MOST_PILOTS
     while True:
         found = _watch(potential, pair, settings, starts, num_steps)
+        if not np.any(np.isfinite(found.cold[-1])):
+            message = f"Every chain of the pilot diverged (energy not finite) within its {num_steps:,} iterations. "
+            raise DivergenceError(message + remedy_for(potential))
         if not _drifts(found.cold) or num_steps >= longest:
             break
         num_steps *= 2
-    cold, hot = (each[np.isfinite(each)] for each in (found.cold, found.hot))
+    # Energies of a chain on its way to infinity say nothing of where the others will be.
+    cold, hot = (each[:, np.isfinite(each[-1])] for each in (found.cold, found.hot))
+    cold, hot = (each[np.isfinite(each)] for each in (cold, hot))
     seen = found._replace(cold=cold, hot=hot)
     return dataclasses.replace(sampler, coupling=sampler.coupling.with_pilot(seen))
 
@@ -88,13 +98,19 @@ def _watch(potential: Potential, pair: tuple[Sampler, ...], settings: Settings, 
         thinning=max(num_steps // 1000, 1),
         chain_mode=settings.chain_mode,
     )
-    runs = drive(prepare(potential, pair, own, Layout(2, None, None), starts), Host(progress=False), Reached(), began)
+    with warnings.catch_warnings():
+        # What is said of draws is not meant for a pilot, whose chains may diverge at the higher temperature.
+        warnings.simplefilter("ignore", DivergenceWarning)
+        runs = drive(
+            prepare(potential, pair, own, Layout(2, None, None), starts), Host(progress=False), Reached(), began
+        )
     cold, hot = (np.asarray(run.observed["energies"])[:, 1:].T for run in runs)
     return Pilot(cold, hot, float(np.sqrt(np.mean(runs[0].stats["variance"]))))
 
 
 def _drifts(energies: np.ndarray) -> bool:
     """Whether the last quarter of energies (time, chain) is lower than the one before it, by more than chance allows."""
+    energies = energies[:, np.isfinite(energies[-1])]
     quarter = len(energies) // 4
     early, late = (np.nanmean(part, axis=0) for part in (energies[-2 * quarter : -quarter], energies[-quarter:]))
     spread = float(np.nanstd(energies[-quarter:]))

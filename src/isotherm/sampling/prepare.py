@@ -1,6 +1,7 @@
 """Everything that is settled before the first iteration: what `sample`, `resume`, `sweep` and pilots have in common."""
 
 import dataclasses
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,11 +20,13 @@ from isotherm.engine.records import Records
 from isotherm.foundation.errors import refuse
 from isotherm.foundation.parts import number_dtype
 from isotherm.foundation.schedules import values_at
+from isotherm.foundation.transfers import transfers_on_purpose
 from isotherm.potentials.potential import Potential, energy_dtype, innermost
 from isotherm.runs.pytree_json import named_leaves
 from isotherm.runs.record_times import RecordTimes
 from isotherm.sampling.data_source import DataSource, source_of
 from isotherm.sampling.describe import describe
+from isotherm.sampling.divergence import num_lost_in_data
 from isotherm.sampling.layout import Layout
 from isotherm.sampling.sampler import Sampler
 from isotherm.sampling.settings import Settings, thread_pool_size
@@ -89,6 +92,7 @@ class PreparedRun:
         return self.energies_at(jax.tree.map(np.asarray, self.program.packing.unpack(packed)))
 
 
+@transfers_on_purpose
 def prepare(
     potential: Potential,
     samplers: Sequence[Sampler],
@@ -141,6 +145,12 @@ def _first_energy(prepared: PreparedRun) -> float:
     energies = prepared.energies_at(prepared.position)
     is_lost = ~np.isfinite(energies)
     if np.any(is_lost):
+        lost = num_lost_in_data(prepared.potential)
+        if lost:
+            got = f"{lost} that {'is' if lost == 1 else 'are'} not (NaN, infinity)"
+            refuse(
+                "data", "finite numbers", got, "Remove or replace what is not: the energy is not finite at the start."
+            )
         *run, chain = np.argwhere(is_lost)[0]
         got = f"an energy that is not, in chain {chain}" + (f" of run {run[0]}" if run else "")
         refuse("init", "where the energy is finite", got, "Start elsewhere, or mend the energy there.")
@@ -172,8 +182,19 @@ def _configuration(
         "loss_without_inputs": potential.loss_without_inputs,
         "has_one_start": _has_one_start(prepared.position, lead),
         "thread_pool_size": thread_pool_size(),
-        "source": source,
+        "source": _check_source(source),
     }
+
+
+def _check_source(source: Any) -> Any:
+    """What JSON can hold, before a run is written that could not be read."""
+    try:
+        json.dumps(source)
+    except (TypeError, ValueError) as error:
+        refuse(
+            "source", "made of numbers, words, lists and dicts", str(error), "Leave the rest out: JSON cannot hold it."
+        )
+    return source
 
 
 def _has_one_start(position: Any, lead: int) -> bool:

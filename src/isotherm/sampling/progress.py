@@ -10,6 +10,8 @@ from typing import Any, NamedTuple, Self
 import jax
 import numpy as np
 
+from isotherm.foundation.printable import printable
+
 
 class Status(NamedTuple):
     """How far a run is.
@@ -71,25 +73,26 @@ class Progress:
 
     def __enter__(self) -> Self:
         if self.is_shown:
-            from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
             from rich.progress import Progress as Bar
 
+            from isotherm.foundation.terminal import PlainConsole
+
             columns = (
-                TextColumn("[bold]{task.description}"),
+                TextColumn("{task.description}", style="bold", markup=False),
                 BarColumn(),
                 MofNCompleteColumn(),
                 TextColumn("{task.fields[speed]}"),
                 TextColumn("{task.fields[energy]}"),
                 TimeRemainingColumn(),
             )
-            self._bar = Bar(*columns, console=Console(stderr=True))
+            self._bar = Bar(*columns, console=PlainConsole(stderr=True))
             if self._inside is None:
                 self._bar.start()
             else:
                 self._inside.append(self._bar)
             fields = {"completed": self._first, "speed": "compiling", "energy": ""}
-            self._task = self._bar.add_task(self._name, total=self._last, **fields)
+            self._task = self._bar.add_task(printable(self._name), total=self._last, **fields)
         self._began = time.perf_counter()
         return self
 

@@ -151,7 +151,10 @@ def _complete_run(folder: pathlib.Path, num_steps: int, wants_bias: bool) -> Run
     """The run in a folder, if there is nothing left to do."""
     if not (folder / "finished.json").exists():
         return None
-    run = Run.load(folder)
+    try:
+        run = Run.load(folder)
+    except (ValueError, LookupError, TypeError):  # What was written at the end can be written again, from a checkpoint.
+        return None
     is_measured = run.bias is not None or not (wants_bias and run.claims_distribution)
     return run if run.num_steps == num_steps and is_measured else None
 

@@ -107,7 +107,7 @@ def sample(
     check_function("collect", collect, "lambda x: x")
     if callback is not None:
         check_function("callback", callback, "lambda status: status.iteration > 1000", num_arguments=1)
-    folder = None if out is None else check_folder("out", out, 'Write `out="my-run"`, say.')
+    out = folder = None if out is None else check_folder("out", out, 'Write `out="my-run"`, say.')
     init = choose_init(init, potential)
     check_real("checkpoint_every", checkpoint_every, "Give seconds.", minimum=0.0)
     if resume and folder is None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from isotherm.engine.chain_mode import CHAIN_MODES
 from isotherm.foundation.errors import check_choice, check_integer, check_real, refuse
+from isotherm.foundation.parts import with_python_numbers
 from isotherm.foundation.randomness import seed_words
 from isotherm.foundation.schedules import CollectionWindow
 from isotherm.runs.record_times import RecordTimes
@@ -32,6 +33,7 @@ class Settings:
     block_length: int | None = None
 
     def __post_init__(self):
+        with_python_numbers(self)
         check_integer("num_steps", self.num_steps, 1, "Give the number of iterations.")
         check_integer("num_chains", self.num_chains, 1, "Give the number of chains in a run.")
         if self.num_runs is not None:

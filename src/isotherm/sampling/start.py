@@ -11,6 +11,7 @@ from jax import Array
 from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import refuse, short
 from isotherm.foundation.randomness import Purpose, chain_keys, run_keys, seed_words
+from isotherm.foundation.transfers import transfers_on_purpose
 from isotherm.foundation.user_functions import call_traced
 from isotherm.potentials.potential import Potential
 
@@ -60,6 +61,7 @@ def _as_moved(init: Any, space: Any) -> Any:
     return (lambda key: space.unconstrained(init(key))) if callable(init) else space.unconstrained(init)
 
 
+@transfers_on_purpose
 def start_positions(init: Any, words: np.ndarray, runs: np.ndarray, num_chains: int) -> Any:
     """Positions with leading axes (R, P) for the numbered runs, checked, on the host. `words` are those of the seed's key."""
     if isinstance(init, PerChain):
