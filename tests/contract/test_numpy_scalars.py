@@ -58,7 +58,7 @@ def test_settings(tmp_path, name, value):
 
 def pairs(number, flag, real):
     """Samplers and potentials with counts, switches and reals of some types."""
-    temperatures = {"temperatures": (real(1.0), real(2.0))}
+    temperatures: dict[str, Any] = {"temperatures": (real(1.0), real(2.0))}
     return {
         "sghmc": (iso.sghmc(real(0.01), resample_every=number(10)), energy),
         "psgld": (iso.psgld(real(0.01), curvature_correction=flag(True)), energy),
@@ -83,7 +83,8 @@ def test_samplers_and_potentials(tmp_path, name):
         runs.append(iso.sample(potential, sampler, out=tmp_path / str(place), **settings))
     np.testing.assert_array_equal(runs[0].draws[:], runs[1].draws[:])
     # What was started with one kind goes on with the other.
-    assert iso.resume(tmp_path / "1", *reversed(pairs(int, bool, float)[name]), num_steps=np.int64(60)).num_steps == 60
+    more: Any = np.int64(60)
+    assert iso.resume(tmp_path / "1", *reversed(pairs(int, bool, float)[name]), num_steps=more).num_steps == 60
 
 
 def test_what_json_cannot_hold_is_refused_before_anything_is_written(tmp_path):
