@@ -1,5 +1,7 @@
 """What to say of a measured bias, and when to say nothing."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from isotherm.runs.bias import Bias, contradicted, error_of, significant
@@ -20,41 +22,59 @@ _LARGEST_JUMP, _MOST_JUMPS = 0.5, 0.01
 _GOAL, _LARGEST_CUT = 0.02, 0.1
 
 
-def notes_on_bias(bias: Bias | None, names: list[str], leaves: list[str], rejected: float) -> list[str]:
-    """Which mean and which spread is off by most, if any is off by more than its error says.
+class _Note(NamedTuple):
+    """A note, in which `{step}` stands for the step size that all notes advise."""
+
+    text: str
+    step_size: float = np.inf
+
+
+def notes_on_bias(
+    bias: Bias | None, names: list[str], leaves: list[str], rejected: float, has_batches: bool = True
+) -> list[str]:
+    """Which mean and which spread is off by most, if any is off by more than its error says. All advise one step size.
 
     Args:
         bias: what was measured.
         names: of its coordinates.
         leaves: names of the leaves of the position.
         rejected: the share of moves that a box rejected.
+        has_batches: whether there are batches that could be larger.
     """
     if bias is None:
         return []
+    notes = _notes(bias, names, leaves, rejected, ", or use larger batches" * (has_batches and not bias.is_exact))
+    step_size = min((note.step_size for note in notes), default=np.inf)
+    return [note.text.replace("{step}", f"{step_size:.1g}") for note in notes]
+
+
+def _notes(bias: Bias, names: list[str], leaves: list[str], rejected: float, batches: str) -> list[_Note]:
     weights = normalized_weights(bias.log_weights)
     moved, widened, is_moved, is_wide = _worth_a_word(bias)
-    why, remedy = "The step size makes", f"lower `step_size` to about {_advised(bias.step_size, widened, moved):.1g}"
+    why, remedy = "The step size makes", "lower `step_size` to about {step}" + batches
+    advised = _advised(bias.step_size, widened, moved)
     if bias.is_measured:
         worst = contradicted(bias.heats)
         if worst is not None:
-            return [_note_on_heat(names[worst], float(bias.heats[0, worst])), *_notes_on_jumps(bias, weights)]
+            heat = _note_on_heat(names[worst], float(bias.heats[0, worst]))
+            return [_Note(heat), *_notes_on_jumps(bias, weights)]
         why = "Gradients at the draws make"
-    remedy += "" if bias.is_exact else ", or use larger batches"
-    notes = _notes_on_leaves(bias, leaves)
+    notes = _notes_on_leaves(bias, leaves, batches)
     if np.any(is_wide):
         worst = int(np.argmax(np.where(is_wide, np.abs(widened), 0.0)))
-        notes.append(f"{why} the spread of {names[worst]} {_in_words(widened[worst])}: {remedy}.")
+        notes.append(_Note(f"{why} the spread of {names[worst]} {_in_words(widened[worst])}: {remedy}.", advised))
     if np.any(is_moved):
         worst = int(np.argmax(np.where(is_moved, np.abs(moved), 0.0)))
         where = f"{moved[worst]:+.2g} standard deviations"
-        notes.append(f"{why} the mean of {names[worst]} off by about {where}: {remedy}.")
+        notes.append(_Note(f"{why} the mean of {names[worst]} off by about {where}: {remedy}.", advised))
     if not notes:
         notes += _notes_on_wells(bias, weights)
     if rejected > _FEWEST_REJECTED and bias.drift > _LARGEST_DRIFT:
-        notes.append(
+        text = (
             f"Gradients push chains against the box, which rejects {rejected:.0%} of the moves: draws stay too far from the wall. "
-            f"Lower `step_size` to about {bias.step_size * 0.1 * _LARGEST_DRIFT / bias.drift:.1g}."
+            "Lower `step_size` to about {step}."
         )
+        notes.append(_Note(text, bias.step_size * 0.1 * _LARGEST_DRIFT / bias.drift))
     return notes + _notes_on_jumps(bias, weights)
 
 
@@ -93,7 +113,7 @@ def hot_leaves(bias: Bias) -> tuple[np.ndarray, np.ndarray]:
     return is_sure & (heats > np.where(is_whole & (bias.draws is None), _LEAST_HEAT, _LEAST_WIDENING)), is_sure
 
 
-def _notes_on_leaves(bias: Bias, names: list[str]) -> list[str]:
+def _notes_on_leaves(bias: Bias, names: list[str], batches: str) -> list[_Note]:
     """Whether a position as a whole, or one of its leaves, is hotter or colder than it should be."""
     heats, is_large = bias.leaf_heats[0], bias.draws is None
     is_hot, is_sure = hot_leaves(bias)
@@ -110,43 +130,43 @@ def _notes_on_leaves(bias: Bias, names: list[str]) -> list[str]:
         # Where the whole is hot, it says more of the step than a leaf.
         judged = 0 if is_hot[0] else worst
         goal = bias.step_size * np.clip(_GOAL / heats[judged], _LARGEST_CUT, 1.0)
-        batches = "" if bias.is_exact else ", or use larger batches"
-        return [
-            f"{began}{where}: energies, and losses and scales with them, are too high, by about {excess[judged]:.2g} temperatures. "
-            f"Lower `step_size` to about {goal:.1g}{batches}, and look again."
-        ]
+        text = f"{began}{where}: energies, and losses and scales with them, are too high, by about {excess[judged]:.2g} temperatures. "
+        return [_Note(text + "Lower `step_size` to about {step}" + f"{batches}, and look again.", float(goal))]
     if is_large and is_sure[0] and heats[0] < _LEAST_COLD:
-        return [
+        text = (
             f"{began}: the draws lie closer together than the distribution, and are still on their way from the start, or from "
             "that of their cycle. Run longer, leave out more of the start (`burn_in`), or sample for a larger part of each cycle."
-        ]
+        )
+        return [_Note(text)]
     return []
 
 
-def _notes_on_wells(bias: Bias, weights: np.ndarray) -> list[str]:
+def _notes_on_wells(bias: Bias, weights: np.ndarray) -> list[_Note]:
     """Whether the step is too long where some of the draws are, though it may suit the others."""
     is_stiff = bias.rates > _LONGEST
     share = float(np.sum(weights[is_stiff]))
     if share < _FEWEST_STIFF:
         return []
     typical = float(np.median(bias.rates[is_stiff]))
-    return [
+    text = (
         f"Around {share:.0%} of the draws the energy curves so much that a step crosses {typical:.0%} of a well: spreads there, "
-        f"and the weight of such wells, are off. Lower `step_size` to about {bias.step_size * 0.05 / typical:.1g}."
-    ]
+        "and the weight of such wells, are off. Lower `step_size` to about {step}."
+    )
+    return [_Note(text, bias.step_size * 0.05 / typical)]
 
 
-def _notes_on_jumps(bias: Bias, weights: np.ndarray) -> list[str]:
+def _notes_on_jumps(bias: Bias, weights: np.ndarray) -> list[_Note]:
     # Beside steps that are long for the wells all energies look as if they jumped; those of networks have too much rounding.
     if np.sum(weights * bias.rates) > _LONGEST or bias.draws is None:
         return []
     share = float(np.sum(weights[(np.abs(bias.jumps) > _LARGEST_JUMP) & (bias.rates < _LONGEST)]))
     if share < _MOST_JUMPS:
         return []
-    return [
+    text = (
         f"Around {share:.0%} of the draws the energy changes by more than its gradient says: it has jumps, walls or steps, which "
         "no gradient sampler sees. Smooth them, or use `box` for walls."
-    ]
+    )
+    return [_Note(text)]
 
 
 def _advised(step_size: float, widened: np.ndarray, moved: np.ndarray) -> float:

@@ -12,7 +12,7 @@ from isotherm.foundation.printable import printable
 from isotherm.runs.bias_notes import notes_on_bias
 from isotherm.runs.cycle_notes import notes_on_cycles
 from isotherm.runs.disagreement_notes import notes_on_disagreement
-from isotherm.runs.estimates import TOO_HOT, UNKNOWN_BIAS
+from isotherm.runs.estimates import TOO_HOT, UNKNOWN_BIAS, Estimate, estimate, normalized_weights
 from isotherm.runs.names import Shapes, coordinate_name, of_small_leaves, shapes_of
 from isotherm.runs.network_notes import notes_on_networks
 from isotherm.runs.run_data import RunData
@@ -22,6 +22,10 @@ from isotherm.runs.spent import time_of
 # Coordinates whose R-hat and errors are looked at, and that are shown: all, or some of a large position, of which leaves of a few
 # numbers, such as scales, always are.
 _MOST_JUDGED, _MOST_ROWS, _ROWS_OF_LARGE, _FEW = 1_000, 50, 20, 4
+# Starts are too close together where their spread is below this share of the draws' in every coordinate.
+_MIN_DISPERSION = 0.5
+# Draws from which principal directions are found, and how many of these are watched.
+_MOST_DRAWS, _NUM_DIRECTIONS = 1_000, 3
 # Steps of energies above this fraction of the temperature are coarse, and steps of positions above that of a move's noise.
 _COARSEST, _COARSEST_POSITION = 0.05, 0.3
 
@@ -96,10 +100,38 @@ def summary_of(run: RunEstimates) -> Summary:
     named = [] if run.bias is None else [f"`{coordinate_name(shapes, place)}`" for place in run.bias.coordinates]
     notes = (
         _notes(run, _agreement(shapes, judged, found.r_hat))
-        + notes_on_bias(run.bias, named, list(shapes), _share_rejected(run))
-        + list(found.notes)
+        + notes_on_bias(run.bias, named, list(shapes), _share_rejected(run), _has_batches(run))
+        + list(found.notes or _notes_on_watched(run, judged, found))
     )
     return Summary(rows, notes + notes_on_disagreement(run, judged, found), size)
+
+
+def _has_batches(run: RunEstimates) -> bool:
+    return run.described_potential.get("batch_size") is not None
+
+
+def _notes_on_watched(run: RunEstimates, judged: np.ndarray, found: Estimate) -> list[str]:
+    """What the energy, the radius and the principal directions say, where no coordinate says anything.
+
+    One visit to a mode on one side of the others may show in the distance from the mean alone.
+    """
+    mean, spread = np.asarray(found.mean), np.where(np.asarray(found.spread) > 0, found.spread, 1.0)
+    few = run.select(np.unique(np.linspace(0, run.num_draws - 1, _MOST_DRAWS).astype(int)))
+    weights = normalized_weights(np.asarray(few.log_weights)).reshape(-1)
+    flat = [np.asarray(leaf, np.float64).reshape(weights.size, -1) for leaf in jax.tree.leaves(few.draws)]
+    scaled = (np.concatenate(flat, axis=1)[:, judged] - mean) / spread
+    scaled = np.where(weights[:, None] > 0, scaled, 0.0)
+    directions = np.linalg.eigh((weights[:, None] * scaled).T @ scaled)[1][:, -_NUM_DIRECTIONS:].T
+
+    def watched(draw):
+        position, energy = draw
+        at = jnp.concatenate([leaf.astype(float).reshape(-1) for leaf in jax.tree.leaves(position)])[judged]
+        at = (at - mean) / spread
+        return jnp.concatenate([jnp.stack([energy.astype(float), jnp.sum(at**2)]), directions @ at])
+
+    draws = (run.draws, run.energies)
+    seen = estimate(watched, draws, np.asarray(run.log_weights), None, bool(run.config.get("is_joint")))
+    return [f"Of the energy, the distance from the mean or a principal direction: {note}" for note in seen.notes]
 
 
 def _share_rejected(run: RunEstimates) -> float:
@@ -121,7 +153,7 @@ def _notes(run: RunEstimates, agreement: str = "") -> list[str]:
     notes += notes_at_once(run)
     if "diverged_at" not in run.stats or _has_died(run):
         return notes
-    notes += [*run.coupling_notes, *notes_on_cycles(run), *notes_on_networks(run)]
+    notes += [*run.coupling_notes, *_notes_on_spread(run), *notes_on_cycles(run), *notes_on_networks(run)]
     notes += _notes_on_precision(run)
     effective = run.effective_sample_size()
     if effective < 0.1 * total:
@@ -194,6 +226,20 @@ def _notes_on_starts(run: RunData) -> list[str]:
     return [
         "All chains started at one point, so that their agreement says nothing of modes which are hard to reach from there: "
         f"{remedy}."
+    ]
+
+
+def _notes_on_spread(run: RunEstimates) -> list[str]:
+    """Whether the starts of chains that no ladder moves about were closer together than the draws are."""
+    spread, config = run.config.get("start_spread"), run.config
+    if spread is None or "num_swaps" in run.stats or not run.claims_distribution or config.get("has_one_start"):
+        return []
+    drawn = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(run.std())])
+    if len(drawn) != len(spread) or np.any(np.asarray(spread) >= _MIN_DISPERSION * drawn):
+        return []
+    return [
+        "Chains started closer together than the draws lie, so that their agreement says little of modes that are far from the "
+        "starts: pass overdispersed starts, such as `init=lambda key: 3.0 * jax.random.normal(key, shape)`."
     ]
 
 

@@ -22,6 +22,7 @@ from isotherm.foundation.parts import number_dtype
 from isotherm.foundation.schedules import values_at
 from isotherm.foundation.transfers import transfers_on_purpose
 from isotherm.potentials.potential import Potential, energy_dtype, innermost
+from isotherm.runs.bias import MOST_COORDINATES
 from isotherm.runs.pytree_json import named_leaves
 from isotherm.runs.record_times import RecordTimes
 from isotherm.sampling.data_source import DataSource, source_of
@@ -181,6 +182,7 @@ def _configuration(
         "is_joint": sampler.kernel.is_joint,
         "loss_without_inputs": potential.loss_without_inputs,
         "has_one_start": _has_one_start(prepared.position, lead),
+        "start_spread": _start_spread(prepared.position, lead) if potential.space is None else None,
         "thread_pool_size": thread_pool_size(),
         "source": _check_source(source),
     }
@@ -202,6 +204,16 @@ def _has_one_start(position: Any, lead: int) -> bool:
     number = int(np.prod(jax.tree.leaves(position)[0].shape[:lead]))
     leaves = [np.asarray(leaf).reshape(number, *leaf.shape[lead:]) for leaf in jax.tree.leaves(position)]
     return number > 1 and all(np.array_equal(leaf, np.broadcast_to(leaf[:1], leaf.shape)) for leaf in leaves)
+
+
+def _start_spread(position: Any, lead: int) -> list[float] | None:
+    """The standard deviation of the starts in every coordinate; None for one chain, and for large positions."""
+    leaves = jax.tree.leaves(position)
+    number, size = int(np.prod(leaves[0].shape[:lead])), sum(int(np.prod(leaf.shape[lead:])) for leaf in leaves)
+    if number < 2 or not 0 < size <= MOST_COORDINATES:
+        return None
+    rows = np.concatenate([np.asarray(leaf, np.float64).reshape(number, -1) for leaf in leaves], axis=1)
+    return np.std(rows, axis=0).tolist()
 
 
 def temperature_of_draws(sampler: Sampler, times: RecordTimes) -> float | None:
