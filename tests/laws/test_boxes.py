@@ -96,24 +96,47 @@ def test_a_preconditioner_keeps_the_law_only_if_it_is_frozen(is_frozen):
     assert "went on adapting" in str(late.summary())
 
 
-def test_resampled_momenta_leave_the_law_of_sghmc():
-    """At every iteration the momentum is new: SGLD of another step size, whose variance is known."""
-    friction, step_size = 0.3, 0.2
-    sampler = iso.sghmc(step_size, temperature=2.0, friction=friction, resample_every=1)
-    settings: dict[str, Any] = {"num_steps": 20_000, "burn_in": 100, "num_runs": 64}
+def covariance_with_new_momenta(step_size, friction, temperature, every):
+    """E x^2 in a unit well, averaged over a period: the covariance of (x, v) under the linear map of each iteration."""
+    covariance = np.eye(2)
+    noise = lambda share: 2.0 * step_size * share * temperature * np.ones((2, 2))  # noqa: E731
+    usual = np.array([[1.0 - step_size, 1.0 - friction], [-step_size, 1.0 - friction]])
+    # A Langevin step of size eps / (2 - alpha), which is the momentum from then on.
+    share = 1.0 / (2.0 - friction)
+    fresh = np.array([[1.0 - share * step_size, 0.0], [-share * step_size, 0.0]])
+    for _ in range(2_000):
+        found = []
+        for number in range(every):
+            move, injected = (fresh, noise(share)) if number == 0 else (usual, noise(friction))
+            covariance = move @ covariance @ move.T + injected
+            found.append(covariance[0, 0])
+    return float(np.mean(found))
+
+
+@pytest.mark.parametrize("every", [1, 3, 10])
+def test_new_momenta_keep_the_law_of_sghmc(every):
+    friction, step_size, temperature = 0.1, 0.05, 2.0
+    exact = covariance_with_new_momenta(step_size, friction, temperature, every)
+    assert exact == pytest.approx(temperature, rel=2.0 * step_size)
+    sampler = iso.sghmc(step_size, temperature=temperature, friction=friction, resample_every=every)
+    settings: dict[str, Any] = {"num_steps": 40_000, "burn_in": 1_000, "num_runs": 64}
     run = iso.sample(lambda x: 0.5 * jnp.sum(x**2), sampler, init=jnp.zeros(1), **settings)
     squares = np.mean(np.asarray(run.draws)[..., 0] ** 2, axis=(1, 2))
-    # x <- (1 - e) x + sqrt(2 e T / (2 - a)) xi.
-    exact = 2 * step_size * 2.0 / (2 - friction) / (1 - (1 - step_size) ** 2)
     assert abs(z_score(squares, exact)) < 4
     assert abs(z_score(squares, 1.1 * exact)) > 6
-    rarely = iso.sample(
-        lambda x: 0.5 * jnp.sum(x**2), iso.sghmc(0.01, resample_every=100), init=jnp.zeros(1), **settings
-    )
-    never = iso.sample(lambda x: 0.5 * jnp.sum(x**2), iso.sghmc(0.01), init=jnp.zeros(1), **settings)
-    seen = [np.mean(np.asarray(run.draws)[..., 0] ** 2) for run in (rarely, never)]
-    assert abs(seen[0] - seen[1]) < 0.1
-    assert not np.array_equal(rarely.draws[:, :, 200], never.draws[:, :, 200])
+
+
+def test_the_bias_of_new_momenta_under_gradient_noise_is_known():
+    """What a kick of gradient noise moves, between that of Langevin steps and that of SGHMC."""
+    problem = iso.potentials.with_noise(iso.from_energy(lambda x: 0.5 * jnp.sum(x**2)), gradient_scale=2.0)
+    for every in (1, 5, 40):
+        sampler = iso.sghmc(0.02, friction=0.1, resample_every=every)
+        run = iso.sample(
+            problem, sampler, num_steps=60_000, num_chains=32, thinning=20, burn_in=1_000, init=jnp.zeros(1)
+        )
+        found = run.estimate(lambda x: x[0] ** 2)
+        assert found.bias > 0.02
+        assert abs(found.mean - found.bias - 1.0) < 4.0 * np.hypot(found.std_error, found.bias_error) + 0.1 * found.bias
 
 
 def test_a_limit_shortens_gradients_of_any_size():

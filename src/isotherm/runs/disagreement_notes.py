@@ -69,5 +69,5 @@ def _notes_on_escape(run: RunData, coordinates: np.ndarray) -> list[str]:
     sign = "" if given is None else f" If you passed {given[0]}, whose sign is the other one, write `{given[1]}`."
     return [
         "Chains are still moving away from where they started, to lower energies: the run is too short for its step size, or "
-        f"nothing holds them.{sign}"
+        f"nothing holds them.{sign} Angles wander over their periods: give them a box, such as `box=(-jnp.pi, jnp.pi)`."
     ]
