@@ -130,7 +130,8 @@ def _notes_on_leaves(bias: Bias, names: list[str], batches: str) -> list[_Note]:
         # Where the whole is hot, it says more of the step than a leaf.
         judged = 0 if is_hot[0] else worst
         goal = bias.step_size * np.clip(_GOAL / heats[judged], _LARGEST_CUT, 1.0)
-        text = f"{began}{where}: energies, and losses and scales with them, are too high, by about {excess[judged]:.2g} temperatures. "
+        high = f"by about {excess[judged]:.2g} temperatures"
+        text = f"{began}{where}: energies, and losses and scales with them, are too high, {high}. "
         return [_Note(text + "Lower `step_size` to about {step}" + f"{batches}, and look again.", float(goal))]
     if is_large and is_sure[0] and heats[0] < _LEAST_COLD:
         text = (
