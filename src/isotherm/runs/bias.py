@@ -48,6 +48,7 @@ class Bias(NamedTuple):
         coordinates: which ones, counted through the leaves.
         draws: those draws, leaves (chain, S, ...); None for large positions.
         log_weights: of these draws, shape (chain, S).
+        energies: of these draws, as they were recorded, likewise.
         tilts: s at these: the density of the run over that which was asked for is 1 + s, up to second order. From all of them, and
             with stretches of the run left out, shape (1 + G, chain, S).
         weight_errors: the part of the tilts that noise on energies puts into the weights of a contour sampler, shape (chain, S).
@@ -67,6 +68,7 @@ class Bias(NamedTuple):
     coordinates: np.ndarray
     draws: Any
     log_weights: np.ndarray
+    energies: np.ndarray
     tilts: np.ndarray
     weight_errors: np.ndarray
     heats: np.ndarray
@@ -87,14 +89,10 @@ class Bias(NamedTuple):
         """What was measured, whatever is kept of the run."""
         return self
 
-    def reweighted(self, log_weights: np.ndarray) -> "Bias":
-        """The same with other weights of all draws of the run, shape (chain, draw)."""
-        kept = log_weights[:, self.places(log_weights.shape[1])]
-        return self._replace(log_weights=np.where(np.isfinite(self.log_weights), kept, -np.inf))
-
-    def places(self, num_draws: int) -> np.ndarray:
-        """Which of a chain's draws were looked at."""
-        return np.linspace(0, num_draws - 1, self.log_weights.shape[1]).astype(int)
+    def reweighted(self, slope: float) -> "Bias":
+        """The same draws where log weights gain `slope` times the energy."""
+        tilt = np.where(np.isfinite(self.log_weights), slope * self.energies, 0.0)
+        return self._replace(log_weights=self.log_weights + tilt)
 
     def of(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """By how much the means of K functions are off, and the error of that; `values` at the draws, shape (chain, S, K)."""

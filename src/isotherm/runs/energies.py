@@ -87,8 +87,8 @@ def log_z_ratio(
         warnings.warn(notes[-1], OverlapWarning, stacklevel=3)
     off, off_error = np.nan, np.nan
     if bias is not None:
-        first = relative[0] if relative.ndim == 3 else relative
-        (off,), (off_error,) = bias.of(first[:, bias.places(first.shape[1])][..., None])
+        there = np.exp(np.minimum(log_tilt(bias.energies, temperature, to) - ratio, _LARGEST_EXPONENT))
+        (off,), (off_error,) = bias.of(there[..., None])
     return Estimate(
         mean=np.asarray(ratio),
         std_error=(errors.std_error / errors.mean)[0],

@@ -133,7 +133,7 @@ class RunEstimates(RunData):
         # Draws of a diverged chain have no energy, and go on counting for nothing.
         log_weights = log_weights + np.where(np.isfinite(log_weights), tilt, 0.0)
         # What the steps do to the draws is that of their own temperature.
-        bias = None if self.bias is None else self.bias.reweighted(log_weights[0] if self.has_run_axis else log_weights)
+        bias = None if self.bias is None else self.bias.reweighted(1.0 / self.temperature - 1.0 / to)
         config = {**self.config, "temperature": float(to)}
         return dataclasses.replace(self, log_weights=log_weights, config=config, checkup=bias)
 

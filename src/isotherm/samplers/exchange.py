@@ -80,8 +80,9 @@ def resgld(
         x_i <- x_i - eps_i g_i + sqrt(2 eps_i T_i) xi_i                 on every rung i
         swap i and j with probability min(1, exp{ d (U_i - U_j) - d^2 Var(U_i - U_j) / (2 F) - c }),        d = 1/T_i - 1/T_j
 
-    for T_i < T_j. The variance is the mean of all measurements, so that a constant one is known ever better; no pair swaps before
-    the first. Draws are those of the replica on rung 0. Costs one gradient per rung and iteration, and the measurements.
+    for T_i < T_j. The variance is that of the two positions, from the examples of their mini-batch (`variance="batch"`); where the
+    potential has none it is the mean of all measurements, and no pair swaps before the first. Draws are those of the replica on
+    rung 0. Costs one gradient per rung and iteration.
 
     Use it for several modes whose masses matter; not where noise forbids swaps (`iso.advise` says so): use `vr_resgld`. One ladder
     in many dimensions needs many rungs: try `ladder="auto"`.
@@ -95,8 +96,8 @@ def resgld(
         num_replicas: P, the rungs of a geometric ladder between two ends of `temperatures` and `step_size`; None takes both as
             given.
         correction_factor: F, a number above 0 or a function of the iteration; None and infinity switch the correction off. No unit.
-        measure_every: iterations between two measurements of the variance.
-        num_measured: batches in a measurement, at least 2.
+        measure_every: iterations between two measurements of a variance that is tracked.
+        num_measured: batches in such a measurement, at least 2.
         energy_batch: "shared" reads the energy of a swap from the gradient's batch; "fresh" from a batch of its own, for one more
             forward pass, without the O(eps) bias of sharing.
         **options: see `ExchangeOptions`.
@@ -156,8 +157,8 @@ def resghmc(
             given.
         friction: alpha in (0, 1], one minus the momentum coefficient; no unit.
         correction_factor: F, a number above 0 or a function of the iteration; None and infinity switch the correction off. No unit.
-        measure_every: iterations between two measurements of the variance.
-        num_measured: batches in a measurement, at least 2.
+        measure_every: iterations between two measurements of a variance that is tracked.
+        num_measured: batches in such a measurement, at least 2.
         smoothing: the weight of a new measurement, in (0, 1]; None is the mean of all, as in `resgld`. While networks train the
             variance changes, and the mean of all would lag behind.
         jump: a factor above 0 on F after every accepted swap, such as 0.8; None leaves F alone.

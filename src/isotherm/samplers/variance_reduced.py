@@ -49,7 +49,7 @@ def vr_resgld(
         swap i and j with probability min(1, exp{ d (U_i - U_j) - d^2 Var(U_i - U_j) / (2 F) - c }),        d = 1/T_i - 1/T_j
 
     for T_i < T_j, where U~ is the energy of a batch and U that of all data. The gradient stays that of the batch. Variances are
-    measured just before the anchor a is renewed, at its greatest age. Costs a second forward pass per rung and iteration, and a
+    those of the two positions, as in `resgld`; one that is tracked is measured just before the anchor a is renewed. Costs a second forward pass per rung and iteration, and a
     full pass over the data every m iterations.
 
     Use it where the noise of batches forbids the swaps of `resgld`; not without batches, where it is refused, and not where
@@ -68,7 +68,7 @@ def vr_resgld(
         is_adaptive: whether C is the coefficient of a regression over batches; else it is -1, which is right for a young anchor.
             `vr_resghmc`, whose anchors grow old, adapts it.
         correction_factor: F, a number above 0 or a function of the iteration; None and infinity switch the correction off. No unit.
-        num_measured: batches in a measurement of the variance, at least 2.
+        num_measured: batches in a measurement of a variance that is tracked, at least 2.
         smoothing: the weight of a new measurement, in (0, 1]; None is the mean of all, as in `resgld`. The variance depends on how
             far chains have moved since the anchor, and changes along the run.
         **options: see `ExchangeOptions`.
@@ -134,7 +134,7 @@ def vr_resghmc(
         is_adaptive: whether C is the coefficient of a regression over batches; else it is -1. Anchors that are epochs old correlate
             less with x than the young ones of `vr_resgld`, and -1 would overdo it.
         correction_factor: F, a number above 0 or a function of the iteration; None and infinity switch the correction off. No unit.
-        num_measured: batches in a measurement of the variance, at least 2.
+        num_measured: batches in a measurement of a variance that is tracked, at least 2.
         smoothing: the weight of a new measurement, in (0, 1]; None is the mean of all, as in `resgld`. While networks train the
             variance changes, and the mean of all would lag behind.
         **options: see `ExchangeOptions`.
@@ -202,7 +202,7 @@ def cvr_resghmc(
         refresh_every: m, iterations between two full passes, and between two measurements of the variance; see `vr_resghmc`.
         is_adaptive: whether C is the coefficient of a regression over batches; else it is -1.
         correction_factor: F, a number above 0 or a function of the iteration; None and infinity switch the correction off. No unit.
-        num_measured: batches in a measurement of the variance, at least 2.
+        num_measured: batches in a measurement of a variance that is tracked, at least 2.
         smoothing: the weight of a new measurement, in (0, 1]; None is the mean of all.
         **options: see `SwapOptions`. The schedules of step sizes and temperatures are those of the cycles.
 

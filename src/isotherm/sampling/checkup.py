@@ -106,6 +106,7 @@ class Checkup:
             coordinates=places,
             draws=shown if len(coordinates) == size else None,
             log_weights=log_weights,
+            energies=read,
             tilts=tilts + of_weights,
             weight_errors=of_weights[0],
             heats=heats,
