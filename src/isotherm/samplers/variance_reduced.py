@@ -49,8 +49,8 @@ def vr_resgld(
         swap i and j with probability min(1, exp{ d (U_i - U_j) - d^2 Var(U_i - U_j) / (2 F) - c }),        d = 1/T_i - 1/T_j
 
     for T_i < T_j, where U~ is the energy of a batch and U that of all data. The gradient stays that of the batch. Variances are
-    those of the two positions, as in `resgld`; one that is tracked is measured just before the anchor a is renewed. Costs a second forward pass per rung and iteration, and a
-    full pass over the data every m iterations.
+    those of the two positions, as in `resgld`; one that is tracked is measured just before the anchor a is renewed. Costs a second
+    forward pass per rung and iteration, and a full pass over the data every m iterations.
 
     Use it where the noise of batches forbids the swaps of `resgld`; not without batches, where it is refused, and not where
     energies at a are no guide to those at x m iterations later.

@@ -191,7 +191,8 @@ def _write_start(prepared: PreparedRun, folder: pathlib.Path) -> None:
 def _claimed(folder: pathlib.Path) -> Iterator[pathlib.Path]:
     """A folder for a new run, while it is locked. Nothing that lies there is removed, and a run that is refused leaves no trace."""
     is_new = not folder.exists()
-    if not is_new and folder.is_dir():
+    if folder.is_dir() and not (folder / LOCK).exists():
+        # Not even a lock goes into a folder of somebody else's.
         _refuse_contents(folder)
     with locked(folder, "out") as lock:
         _refuse_contents(folder)
