@@ -7,7 +7,7 @@ import isotherm as iso
 from isotherm.exchange import Corrected, DeterministicEvenOdd, Exchange, Ladder
 from isotherm.experiments.images.coupling_report import coupling_report
 from isotherm.experiments.images.plan import Clock, Plan
-from isotherm.experiments.images.variants import PooledExchange
+from isotherm.experiments.images.variants import PooledExchange, Uncoupled
 from isotherm.sampling.sampler import Sampler
 
 DATA = np.random.default_rng(0).normal(size=40)
@@ -33,3 +33,18 @@ def test_corrections_of_pooled_draws_are_those_of_the_target_rungs(num_rungs):
     assert target["epoch"] == pooled["epoch"] == list(range(1, 9))
     assert len(set(pooled["variance"])) > 1
     np.testing.assert_array_equal(pooled["variance"], target["variance"])
+
+
+def test_networks_of_replicas_are_those_of_the_target_rung_that_are_averaged():
+    whole, half = (reported(Exchange, average_from=first)["networks of replicas"] for first in (0, 20))
+    assert sum(whole) == 8
+    assert sum(half) == 4
+    assert all(part <= all_of for part, all_of in zip(half, whole, strict=True))
+    assert "networks of replicas" not in reported(PooledExchange)
+
+
+def test_uncoupled_chains_never_swap_and_still_measure():
+    report = reported(Uncoupled)
+    assert (report["swaps"], report["swap rate"]) == (0, 0.0)
+    assert report["variance, last"] > 0
+    assert reported(PooledExchange)["swaps"] > 0

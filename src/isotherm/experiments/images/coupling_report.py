@@ -50,6 +50,11 @@ def _exchange(run: Run, plan: Plan) -> dict[str, Any]:
     }
     if "buffer" in stats:
         report["buffer"] = float(np.mean(stats["buffer"]))
+    rung = np.asarray(run.observed["rung"])
+    if rung.ndim == 3:
+        # Axes (ladder, draw, replica): the draws are those of the replica on the target rung.
+        is_averaged = run.iterations >= plan.first_averaged
+        report["networks of replicas"] = np.sum(rung[0, is_averaged] == 0, axis=0).tolist()
     if "variance_of_difference" in run.observed:
         report |= _corrections(run, plan)
     return report
