@@ -123,7 +123,8 @@ def _lengths(experiment: str, wanted: set[Place]) -> tuple[dict[Place, str], dic
     """Which of the wanted numbers were run at full length, and which at part of it, with their length and runs."""
     full: dict[Place, str] = {}
     part: dict[Place, str] = {}
-    for record in records().values():
+    # Where several records have a number, that of the most runs is shown.
+    for record in sorted(records().values(), key=_num_runs):
         if record["experiment"] == experiment:
             config = record["config"]
             for row in record["rows"]:
@@ -133,6 +134,10 @@ def _lengths(experiment: str, wanted: set[Place]) -> tuple[dict[Place, str], dic
                     is_full = record["scale"] == "full"
                     (full if is_full else part)[place] = seeds if is_full else f"{config['scale']:g}, {seeds}"
     return full, part
+
+
+def _num_runs(record: dict[str, Any]) -> int:
+    return max((row["runs"] for row in record["rows"]), default=0)
 
 
 def _how(found: dict[Place, str]) -> str:

@@ -31,10 +31,8 @@ from isotherm.experiments.result import Row
 # Rows that are still to be made: experiment, method, metric.
 _ACCURACY, _ENTROPY = "accuracy, logits", "SVHN entropy above 1.5, T = 2"
 PLANNED = {
-    ("cifar-resghmc", "reSGHMC, fixed temperatures", "correction over loss, median"),
-    ("cifar-resghmc-factors", "reSGHMC", _ACCURACY),
-    ("cifar-resghmc-factors", "reSGHMC, F = 1e+04", _ACCURACY),
-    ("cifar-resghmc-factors", "reSGHMC, F = 1e+07", _ACCURACY),
+    ("cifar-resghmc-speed", "reSGHMC", "images_per_second"),
+    ("cifar-resghmc-speed", "SGHMC, two chains", "images_per_second"),
     ("cifar-resghmc-cifar10", "reSGHMC - SGHMC", _ACCURACY),
     ("cifar-resghmc-cifar10", "reSGHMC", _ACCURACY),
     ("cifar-resghmc-cifar10", "M-SGD", _ACCURACY),
@@ -347,3 +345,14 @@ def test_the_readme_counts_what_was_run_of_the_image_tables(monkeypatch):
     lines = lengths_table().splitlines()
     assert lines[-2] == "| 6, L2243: ICSGHMC | 60 | 1 (2 seeds) | 1 (0.2, 2 seeds) | 58 |"
     assert lines[-1] == "| all | 186 | 1 | 1 | 184 |"
+
+
+def test_of_several_records_the_one_with_the_most_runs_is_counted(monkeypatch):
+    def made(runs):
+        rows = [row | {"runs": runs} for row in thesis_rows(("SGHMC", 72.49, 64.0))]
+        config = {"data_set": "cifar100", "network": "resnet20", "scale": 0.1}
+        return {"experiment": "cifar-resghmc", "scale": SHORT, "config": config, "rows": rows}
+
+    for found in ({"a": made(8), "b": made(3)}, {"a": made(3), "b": made(8)}):
+        monkeypatch.setattr(tables, "records", lambda found=found: found)
+        assert "| 1 (0.1, 8 seeds) |" in lengths_table()

@@ -2,19 +2,23 @@
 
 import dataclasses
 import functools
+import importlib
 import json
 import pathlib
 import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 import isotherm as iso
-from isotherm.experiments import cifar_deo, cifar_icsghmc, cifar_resghmc
+from docs.tables import ROOT
+from isotherm.experiments import EXPERIMENTS, cifar_deo, cifar_icsghmc, cifar_resghmc
 from isotherm.experiments.images import problem, stages
 from isotherm.experiments.images.cell import Cell, run_cell
 from isotherm.experiments.images.setting import QUICK_SETTINGS, Setting
+from isotherm.experiments.images.study import rows_of
 from tests.experiments.tiny_network import TinyNetwork
 
 TINY = Setting(
@@ -112,3 +116,42 @@ def test_an_unknown_number_is_refused(tmp_path):
     cell = Cell("some", "M-SGD", cifar_resghmc.ARMS["M-SGD"], TINY, 0, {"zeta": 1.0})
     with pytest.raises(ValueError, match="`set` must be one of learning_rate"):
         run_cell(cell, tmp_path)
+
+
+def test_parts_of_an_average_are_judged_as_well(tmp_path):
+    label = "two chains without swaps"
+    record = run_cell(
+        Cell("some", label, cifar_resghmc.ARMS[label], dataclasses.replace(TINY, scale=0.02), 0), tmp_path
+    )
+    number = record["scores"]["num_networks"]
+    assert record["coupling"]["swaps"] == 0
+    assert {name: part["num_networks"] for name, part in record["parts"].items()} == {
+        "chain at 0.1": number // 2,
+        "chain at 0.15": number // 2,
+        "every second epoch": number // 2,
+    }
+    assert len({part["NLL, logits"] for part in record["parts"].values()}) == 3
+    rows = {(row.method, row.metric): row.ours for row in rows_of({label: [record]}, TINY, {}, "SGHMC")}
+    for name, part in record["parts"].items():
+        assert rows[f"{label}, {name}", "NLL, logits"] == part["NLL, logits"]
+
+
+def test_every_second_epoch_holds_the_last_network():
+    (part,) = cifar_resghmc.ARMS["SGHMC, twice as long"].parts.values()
+    np.testing.assert_array_equal(part(np.full((2, 5), 0.1)), [[0.1, 0.0, 0.1, 0.0, 0.1]] * 2)
+
+
+CELLS = sorted((ROOT / "results").glob("cifar-*/cells/*/cell.json"))
+
+
+def test_recorded_cells_keep_their_names():
+    assert len(CELLS) >= 100
+    for path in CELLS:
+        record = json.loads(path.read_text())
+        module = importlib.import_module(f"isotherm.experiments.{EXPERIMENTS[record['experiment']]}")
+        arm = module.ARMS[record["method"]]
+        setting = Setting(methods=(), **record["setting"])
+        knobs = {name: value for name, value in record["knobs"].items() if name not in arm.knobs}
+        cell = Cell(record["experiment"], record["method"], arm, setting, record["seed"], knobs)
+        assert cell.name == path.parent.name
+        assert {**arm.knobs, **knobs} == record["knobs"]

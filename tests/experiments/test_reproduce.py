@@ -92,7 +92,7 @@ SMALL = {
         },
         {"exploration", "paths"},
     ),
-    "cifar-resghmc": ({**IMAGES, "methods": ("reSGHMC",)}, {"averages", "corrections"}),
+    "cifar-resghmc": ({**IMAGES, "methods": ("reSGHMC",)}, {"accuracies", "averages", "corrections"}),
     "cifar-vr": ({**IMAGES, "methods": ("VR-reSGHMC",)}, {"averages", "variances"}),
     "ood-svhn": ({**IMAGES, "methods": ("cycSGHMC",)}, {"entropies"}),
     "cifar-deo": ({**IMAGES, "methods": ("DEO*-mSGD x P3",)}, {"averages", "ladder"}),

@@ -5,9 +5,13 @@ the step size for the hot chain (code: 1/0.66), variances every epoch from 10 ba
 F after a swap (code: 0.7 or 0.8, the knob `jump`). Chains start from the same weights, as in the code.
 """
 
+import dataclasses
+from typing import Any
+
 import isotherm as iso
 from isotherm.experiments.images.plan import Clock, Frame, Plan
 from isotherm.experiments.images.schedules import Delayed
+from isotherm.experiments.images.variants import Uncoupled
 from isotherm.foundation.schedules import Annealed, Following, Scaled
 
 
@@ -82,6 +86,14 @@ def resghmc(
         temperature_factor=factor,
     )
     return _plan(sampler, clock, average_from, records_all=True)
+
+
+def two_chains(frame: Frame) -> Plan:
+    """The two chains of reSGHMC without swaps; the networks of both are averaged."""
+    plan = resghmc(frame)
+    exchange: Any = plan.sampler.coupling
+    fields = {field.name: getattr(exchange, field.name) for field in dataclasses.fields(exchange)}
+    return dataclasses.replace(plan, sampler=dataclasses.replace(plan.sampler, coupling=Uncoupled(**fields)))
 
 
 def vr_resghmc(

@@ -109,6 +109,7 @@ def run_cell(
     record |= {
         "is_finished": True,
         "scores": judge(averages, data),
+        "parts": _parts(cell, plan, potential, data, run),
         "coupling": coupling_report(run, plan),
         "curves": curves(averages, epochs),
         "entropies": entropy_curves(averages),
@@ -176,6 +177,17 @@ def _averaged(plan: Plan, potential: Any, data: ImageData, run: Run, start: Run 
         blocks = itertools.chain(in_blocks(before, block_size(run, weights)), blocks)
         epochs = np.concatenate([np.zeros(len(before.weights)), epochs])
     return average(potential, data, blocks), epochs
+
+
+def _parts(cell: Cell, plan: Plan, potential: Any, data: ImageData, run: Run) -> dict[str, Any]:
+    """Scores of parts of the average."""
+    weights = weights_from(run, plan.first_averaged)
+    found = {}
+    for name, part_of in cell.arm.parts.items():
+        part = part_of(weights)
+        networks = networks_of_run(run, (part / part.sum()).astype(np.float32))
+        found[name] = judge(average(potential, data, networks), data)
+    return found
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -50,6 +50,11 @@ def _exchange(run: Run, plan: Plan) -> dict[str, Any]:
     }
     if "buffer" in stats:
         report["buffer"] = float(np.mean(stats["buffer"]))
+    rung = np.asarray(run.observed["rung"])
+    if rung.ndim == 3:
+        # Axes (ladder, draw, replica): the draws are those of the replica on the target rung.
+        is_averaged = run.iterations >= plan.first_averaged
+        report["networks of replicas"] = np.sum(rung[0, is_averaged] == 0, axis=0).tolist()
     if "variance_of_difference" in run.observed:
         report |= _corrections(run, plan)
     return report
@@ -61,8 +66,8 @@ def _corrections(run: Run, plan: Plan) -> dict[str, Any]:
     The correction in units of energy is delta / 2 times the variance, with delta = 1 / tau_1 - 1 / tau_2 and F = 1.
     """
     variances = np.asarray(run.observed["variance_of_difference"], np.float64)
-    # Axes (draw, pair); some layouts have one for chains before.
-    variances = variances.reshape(-1, variances.shape[-1])[:, 0]
+    # Axes (pair, draw) where the draws of all rungs are recorded, else (ladder, draw, pair).
+    variances = variances[0] if variances.ndim == 2 else variances[0, :, 0]
     ladder = np.asarray(run.stats["temperature_ratios"], np.float64).reshape(-1)
     cold = np.asarray(values_at(plan.sampler.temperature, run.iterations), np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):

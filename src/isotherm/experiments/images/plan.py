@@ -5,6 +5,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from isotherm.foundation.errors import refuse
 from isotherm.sampling.sampler import Sampler
 
@@ -144,11 +146,14 @@ class Arm:
         make: a function of `Frame` and of named numbers that gives a `Plan`.
         knobs: those of the numbers that differ from its defaults.
         changes: fields of the setting that are other ones for this method.
+        parts: parts of the average that are judged as well, by name: functions that take the weights of all networks, (P, S), to
+            those of the part, which need not sum to one.
     """
 
     make: Callable[..., Plan]
     knobs: dict[str, Any] = dataclasses.field(default_factory=dict)
     changes: dict[str, Any] = dataclasses.field(default_factory=dict)
+    parts: dict[str, Callable[[np.ndarray], np.ndarray]] = dataclasses.field(default_factory=dict)
 
     def names(self) -> tuple[str, ...]:
         """The numbers that may be set."""

@@ -78,6 +78,10 @@ def rows_of(records: Records, setting: Setting, thesis: Values, baseline: str) -
             rows += _row(label, metric, [cell["coupling"].get(metric) for cell in cells], published.get(metric))
         for metric in _COSTS:
             rows += _row(label, metric, [cell["cost"].get(metric) for cell in cells], None)
+        # Cells of older records have no parts.
+        for part in cells[0].get("parts", {}):
+            for metric in SCORES:
+                rows += _row(f"{label}, {part}", metric, [cell["parts"][part].get(metric) for cell in cells], None)
     for label in records:
         if label != baseline and baseline in records:
             rows += _differences(records, label, baseline)

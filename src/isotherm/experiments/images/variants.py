@@ -8,12 +8,13 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from isotherm.coupling import Observed
+from isotherm.coupling import CouplingInputs, Observed
 from isotherm.estimators import ControlVariate
 from isotherm.estimators.control_variate import Anchor
 from isotherm.exchange import Deterministic, Exchange
 from isotherm.exchange.exchange import ExchangeState
 from isotherm.exchange.rules import DeterministicState, Pairing
+from isotherm.exchange.swaps import Swaps
 from isotherm.foundation.errors import check_integer, refuse
 from isotherm.foundation.parts import Static
 from isotherm.foundation.periodic import Periodic
@@ -81,6 +82,14 @@ class PooledExchange(Exchange):
 
     def observe(self, state: ExchangeState) -> Observed:
         return super().observe(state)._replace(recorded=None)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Uncoupled(PooledExchange):
+    """The chains of a replica exchange without its swaps: what averaging several chains gains alone."""
+
+    def _swap(self, state: ExchangeState, uniform: Array, inputs: CouplingInputs, is_allowed: Array) -> Swaps:
+        return super()._swap(state, uniform, inputs, jnp.zeros_like(is_allowed))
 
 
 def control_variate_from(start: int, refresh_every: int, is_adaptive: bool) -> ControlVariate:
