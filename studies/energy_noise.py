@@ -22,7 +22,7 @@ import pathlib
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -40,6 +40,7 @@ RECORD = ROOT / "results" / "energy-noise.json"
 NUM_SEEDS, NUM_CHAINS, MAX_Z = 2, 4, 4.0
 MASS, APART, TO = 0.3, 1.5, 1.5
 NOISES, DIMENSIONS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0), (1, 2, 5, 20)
+MOST_SHOWN = 160
 WORDS = ("right", "noted", "refused", "silent")
 NUM_DATA, BATCHES = 1_000, (500, 100, 30, 10)
 # Notes on something else than noise.
@@ -229,10 +230,17 @@ def _row(ask: Callable[[], Any], truth: float, notes: list[str]) -> dict[str, An
     off = value - np.nan_to_num(bias) - truth
     z = off / np.hypot(error, np.nan_to_num(bias_error)) if np.isfinite(error) else np.nan
     low, high = (float(end) for end in found.interval(0.95))
-    own = [*found.notes, *(str(each.message) for each in heard)]
+    # Those of the summary are kept once.
+    own = _short([*found.notes, *(str(each.message) for each in heard)])
     shown = dict(zip(("value", "std_error", "bias", "bias_error"), numbers, strict=True))
-    shown |= {"low": low, "high": high, "truth": truth, "z": float(z), "notes": own}
-    return shown | {"verdict": verdict_of(float(z), bool(own or notes))}
+    shown |= {"low": low, "high": high, "truth": truth, "z": float(z)}
+    verdict = verdict_of(float(z), bool(own or notes))
+    shown = {name: float(f"{value:.6g}") for name, value in shown.items()}
+    return shown | {"notes": [note for note in own if note not in notes], "verdict": verdict}
+
+
+def _short(notes: Sequence[str]) -> list[str]:
+    return [note[:MOST_SHOWN] for note in dict.fromkeys(notes)]
 
 
 def _estimate_at(run: Any, function: Callable[[Any], Any]) -> Any:
@@ -262,7 +270,7 @@ def run_cell(cell: Cell) -> dict[str, Any]:
         return {"name": cell.name, **dataclasses.asdict(cell), "refused": str(error)[:300], "runs": []}
     runs = []
     for run in together.split_runs():
-        summary = [note for note in run.summary().notes if not any(text in note for text in _HARMLESS)]
+        summary = _short([note for note in run.summary().notes if not any(text in note for text in _HARMLESS)])
         asked: dict[str, Callable[[], Any]] = {
             name: functools.partial(run.estimate, function) for name, function in functions.items()
         }
