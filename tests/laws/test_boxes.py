@@ -104,6 +104,7 @@ def covariance_with_new_momenta(step_size, friction, temperature, every):
     # A Langevin step of size eps / (2 - alpha), which is the momentum from then on.
     share = 1.0 / (2.0 - friction)
     fresh = np.array([[1.0 - share * step_size, 0.0], [-share * step_size, 0.0]])
+    found: list[float] = []
     for _ in range(2_000):
         found = []
         for number in range(every):

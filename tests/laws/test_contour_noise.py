@@ -1,5 +1,7 @@
 """Contour samplers under normal noise on the energies: weights, other temperatures, and normalizing constants."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,7 +19,7 @@ def energy(x):
 
 def run_of(noise, dimensions=8, num_steps=240_000):
     problem = iso.potentials.with_noise(iso.from_energy(energy), energy_scale=noise)
-    settings = {"num_steps": num_steps, "num_chains": 8, "thinning": 20, "burn_in": num_steps // 5}
+    settings: dict[str, Any] = {"num_steps": num_steps, "num_chains": 8, "thinning": 20, "burn_in": num_steps // 5}
     start = lambda key: 2.0 * jax.random.normal(key, (dimensions,))  # noqa: E731
     return iso.sample(problem, iso.icsgld(0.02), init=start, **settings)
 
@@ -118,7 +120,7 @@ def test_saved_weights_are_corrected_once(noisy, tmp_path):
 
 def test_a_run_in_a_folder_is_corrected_once(tmp_path):
     problem = iso.potentials.with_noise(iso.from_energy(energy), energy_scale=0.5)
-    settings = {"num_steps": 20_000, "num_chains": 4, "thinning": 20, "init": jnp.ones(2)}
+    settings: dict[str, Any] = {"num_steps": 20_000, "num_chains": 4, "thinning": 20, "init": jnp.ones(2)}
     kept = iso.sample(problem, iso.icsgld(0.02), **settings)
     stored = iso.sample(problem, iso.icsgld(0.02), out=tmp_path / "run", **settings)
     np.testing.assert_array_equal(stored.log_weights, kept.log_weights)

@@ -1,6 +1,7 @@
 """Silence has a bound: few draws, disagreement, divergence, starts, units, and draws that are too cold."""
 
 import re
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -53,9 +54,16 @@ def test_few_effective_draws_are_counted():
 @pytest.mark.parametrize("unit", [1e-4, 1.0, 1e4])
 def test_units_of_energies_change_nothing(unit):
     scaled = lambda x: unit * energy(x)  # noqa: E731
-    settings = {"num_steps": 40_000, "num_chains": 8, "thinning": 10, "burn_in": 1_000, "init": dispersed}
+    settings: dict[str, Any] = {
+        "num_steps": 40_000,
+        "num_chains": 8,
+        "thinning": 10,
+        "burn_in": 1_000,
+        "init": dispersed,
+    }
     run = iso.sample(scaled, iso.sgld(0.05 / unit, temperature=unit), **settings)
     # It widens a well by 1 / (1 - .025).
+    assert run.bias is not None
     np.testing.assert_allclose(run.bias.relative().variance, 0.025, atol=0.01)
     assert run.summary().notes[1:] == []
 
@@ -63,7 +71,13 @@ def test_units_of_energies_change_nothing(unit):
 def test_draws_that_are_too_cold_are_not_squared():
     """A kernel that takes more gradient noise off than there is makes half of the variance."""
     sampler = iso.sghmc(0.01, friction=0.1, gradient_variance=10.0)
-    settings = {"num_steps": 100_000, "num_chains": 16, "thinning": 10, "burn_in": 1_000, "init": dispersed}
+    settings: dict[str, Any] = {
+        "num_steps": 100_000,
+        "num_chains": 16,
+        "thinning": 10,
+        "burn_in": 1_000,
+        "init": dispersed,
+    }
     found = iso.sample(energy, sampler, **settings).estimate(lambda x: x[0] ** 2)
     # b = V eps / 2 is half of the friction, and so is what is injected.
     assert found.mean == pytest.approx(0.5, abs=0.02)
@@ -76,7 +90,7 @@ def with_gap(x):
 
 
 def test_draws_after_a_divergence_have_no_weight():
-    settings = {"num_steps": 2_000, "num_chains": 8, "init": jnp.zeros(1)}
+    settings: dict[str, Any] = {"num_steps": 2_000, "num_chains": 8, "init": jnp.zeros(1)}
     with pytest.warns(iso.DivergenceWarning):
         run = iso.sample(with_gap, iso.sgld(0.3), **settings)
     when = run.stats["diverged_at"]
@@ -92,7 +106,7 @@ def test_draws_after_a_divergence_have_no_weight():
 
 
 def test_a_run_whose_chains_all_diverged_does_not_depend_on_its_blocks():
-    settings = {"num_steps": 4_000, "num_chains": 2, "init": jnp.zeros(1), "burn_in": 5}
+    settings: dict[str, Any] = {"num_steps": 4_000, "num_chains": 2, "init": jnp.zeros(1), "burn_in": 5}
     found = []
     for length in (7, 64, 1_000):
         with pytest.warns(iso.DivergenceWarning):
@@ -105,7 +119,7 @@ def test_a_run_whose_chains_all_diverged_does_not_depend_on_its_blocks():
 
 
 def test_a_mass_of_one_has_no_error_of_rounding():
-    settings = {"num_steps": 3_000, "num_chains": 7, "init": dispersed}
+    settings: dict[str, Any] = {"num_steps": 3_000, "num_chains": 7, "init": dispersed}
     found = iso.sample(energy, iso.sgld(0.1), **settings).estimate_mode_masses(np.array([[0.0, 0.0], [90.0, 0.0]]))
     assert found.mean[0] == pytest.approx(1.0)
     assert np.isnan(found.std_error).all()
@@ -140,7 +154,13 @@ def test_replicas_that_remember_are_named():
 def test_replicas_that_forget_are_not():
     ladder = iso.resgld(0.05, temperatures=(1.0, 2.0, 4.0, 8.0, 16.0))
     for seed in range(3):
-        settings = {"num_steps": 60_000, "num_ladders": 4, "thinning": 10, "burn_in": 2_000, "seed": seed}
+        settings: dict[str, Any] = {
+            "num_steps": 60_000,
+            "num_ladders": 4,
+            "thinning": 10,
+            "burn_in": 2_000,
+            "seed": seed,
+        }
         run = iso.sample(two_wells, ladder, init=lambda key: 5.0 * jax.random.normal(key, (2,)), **settings)
         assert run.summary().notes[1:] == []
 
@@ -166,7 +186,7 @@ def test_all_notes_advise_one_step_size():
     def stiff(x):
         return 0.5 * (jnp.sum(x[:2] ** 2) + 40.0 * jnp.sum(x[2:] ** 2))
 
-    settings = {"num_steps": 20_000, "num_chains": 8, "burn_in": 1_000, "thinning": 5}
+    settings: dict[str, Any] = {"num_steps": 20_000, "num_chains": 8, "burn_in": 1_000, "thinning": 5}
     run = iso.sample(stiff, iso.sgld(0.03), init=lambda key: jax.random.normal(key, (4,)), **settings)
     advised = set(re.findall(r"`step_size` to about ([0-9.e-]+[0-9])", str(run.summary())))
     assert len(advised) == 1

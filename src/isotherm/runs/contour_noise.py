@@ -18,9 +18,9 @@ import scipy
 # Nodes of Gauss and Hermite; rounds of the correction, each of which sees what the last one left.
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
-_ROUNDS = 8
+_ROUNDS = 30
 # Cells of the table that a correction is found on, and how far noise reaches beyond the energies, in its standard deviations.
-_NUM_CELLS, _REACH = 2_000, 8.0
+_NUM_CELLS, _REACH = 600, 8.0
 # Quantiles of the energies at which a correction is judged.
 _TYPICAL = np.linspace(0.02, 0.98, 49)
 # Groups of draws by energy, in each of which noise is taken as one, and the fewest draws of a group.
@@ -66,23 +66,47 @@ class WeightFunction(NamedTuple):
             left = _log_mean_exp(exponents - np.interp(nodes, grid, found)) - wanted
             found = found + left
         typical = np.interp(np.quantile(energies[is_finite], _TYPICAL), grid, left)
-        return np.interp(np.where(is_finite, energies, low), grid, found), float(np.ptp(typical))
+        # A constant moves no mean, but normalizing constants.
+        worst = max(float(np.ptp(typical)), abs(float(np.mean(typical))))
+        return np.interp(np.where(is_finite, energies, low), grid, found), worst
 
 
-def corrected(
-    log_weights: np.ndarray, energies: np.ndarray, stats: dict[str, Any], config: dict[str, Any], tilt: float = 0.0
-) -> tuple[np.ndarray, float]:
-    """Log weights (chain, draw) without what noise adds, to a further tilt too, and the most that is left of it."""
+def noise_to_take_off(
+    energies: np.ndarray, stats: dict[str, Any], config: dict[str, Any], tilt: float = 0.0
+) -> tuple[np.ndarray, float] | None:
+    """What noise adds to log weights, and to a tilt, at energies (chain, draw), and the most that is left when it is taken off.
+
+    None where it cannot be told: of exact energies, of weights that are no integral of psi, or where the coupling read other
+    energies than were recorded.
+    """
     coupling = config["sampler"].get("coupling", {})
     functions = weight_functions(stats, coupling)
     if functions is None or config.get("is_exact") or not reads_whole(config):
-        return log_weights, 0.0
-    noise = np.broadcast_to(np.nan_to_num(stats["energy_noise"]), len(log_weights))
-    found, left = np.zeros_like(log_weights, np.float64), 0.0
-    for chain, own in enumerate(np.asarray(energies, np.float64) - coupling["offset"]):
-        taken, worst = functions[chain % len(functions)].correction(own, float(noise[chain]), tilt)
-        found[chain], left = taken, max(left, worst)
-    return np.where(np.isfinite(log_weights), log_weights - found, log_weights), left
+        return None
+    squares = np.broadcast_to(np.nan_to_num(stats["energy_noise"]) ** 2, len(energies))
+    read = np.asarray(energies, np.float64) - coupling["offset"]
+    if len(functions) == 1:
+        return functions[0].correction(read, float(np.sqrt(np.mean(squares))), tilt)
+    found = [
+        f.correction(own, float(noise), tilt) for f, own, noise in zip(functions, read, np.sqrt(squares), strict=True)
+    ]
+    return np.stack([taken for taken, _ in found]), max(left for _, left in found)
+
+
+def of_runs(
+    energies: np.ndarray, stats: dict[str, Any], config: dict[str, Any], tilt: float = 0.0
+) -> tuple[np.ndarray, float] | None:
+    """The same for energies (chain, draw), or (run, chain, draw) with statistics of every run."""
+    if energies.ndim == 2:
+        return noise_to_take_off(energies, stats, config, tilt)
+    needed = {name: np.asarray(stats[name]) for name in ("weight_slopes", "energy_noise")}
+    found = []
+    for number, own in enumerate(energies):
+        one = noise_to_take_off(own, {name: value[number] for name, value in needed.items()}, config, tilt)
+        if one is None:
+            return None
+        found.append(one)
+    return np.stack([taken for taken, _ in found]), max(left for _, left in found)
 
 
 def reads_whole(config: dict[str, Any]) -> bool:

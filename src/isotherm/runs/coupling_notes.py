@@ -7,6 +7,7 @@ import numpy as np
 import scipy
 
 from isotherm.contour.contour import DEFAULT_BOUNDS
+from isotherm.runs.energies import MAX_WEIGHT_ERROR
 from isotherm.runs.run_data import is_a
 from isotherm.runs.run_estimates import RunEstimates
 
@@ -15,13 +16,13 @@ _LEAST_RANGE = 1e-3
 # Nats by which noise may raise the probability of a swap on average, and by how much it may differ from place to place.
 MAX_SWAP_BIAS, MAX_UNEVEN = 0.1, 0.1
 # Batches of an epoch, below which the noise of one swap is remembered by the next, and the nats of noise that matter then.
-MIN_BATCHES, MAX_REMEMBERED = 8, 0.1
+MIN_BATCHES, MAX_REMEMBERED = 20, 0.1
 # The variance of a swap's exponent over the examples it is estimated from.
 MAX_NOISE_PER_EXAMPLE = 0.25
 # Exponents above which a factor is not worth its digits.
 _LARGE_EXCESS = 14.0
-# What noise may leave wrong with log weights; and its product with their slope, where that is not known.
-MAX_WEIGHT_ERROR, MAX_BLUR = 0.05, 0.3
+# The product of noise and the slope of log weights, where nobody knows what it leaves wrong.
+MAX_BLUR = 0.3
 # Expected swaps of a pair in a window, if its gate stayed open.
 _MOST_SWAPS_IN_WINDOW = 0.5
 # Swaps that a pair would have accepted while it rests.
@@ -147,7 +148,7 @@ def _notes_on_epochs(run: RunEstimates, noise: np.ndarray) -> list[str]:
         return []
     return [
         f"An epoch has {batches} batches, whose noise cancels, so that a swap undoes what the last one let through: the spread of "
-        'draws may be off by some percent. Use `batching="independent"`, or smaller batches.'
+        'draws may be off by about 5 %. Use `batching="independent"`, or smaller batches.'
     ]
 
 

@@ -11,6 +11,8 @@ from isotherm.runs.bias import Bias
 from isotherm.runs.estimates import Estimate, effective_sample_size, normalized_weights, sum_stretches
 from isotherm.runs.standard_errors import HEAVIEST_TAIL, errors_of, tail_that_matters, why_unknown
 
+# What noise may leave wrong with log weights.
+MAX_WEIGHT_ERROR = 0.05
 # Squares of its exponential are finite.
 _LARGEST_EXPONENT = 300.0
 
@@ -55,6 +57,20 @@ def log_tilt(energies: np.ndarray, temperature: float, to: float) -> np.ndarray:
 
 class OverlapWarning(UserWarning):
     """Says that a temperature is so far from that of the draws that hardly any of them represent it."""
+
+
+def notes_on_noise(left: float | None, slope: float) -> list[str]:
+    """What to say of noise on the energies, of which so much is left in log weights; None where nothing was taken off."""
+    if left is None:
+        return [
+            f"Noise s of the energies is not taken off, which adds about {slope**2 / 2:.3g} s^2 where it is normal."
+        ]
+    if left < MAX_WEIGHT_ERROR:
+        return []
+    return [
+        f"Noise on the energies is too large for this temperature: log Z may be off by about {left:.2g}. Use larger batches, a "
+        "smaller `zeta`, or a run at a temperature nearer by."
+    ]
 
 
 def log_z_ratio(

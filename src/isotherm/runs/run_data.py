@@ -20,16 +20,10 @@ def _without_noise(
     if "weight_slopes" not in stats or config.get("is_exact") or "weight_error" in config:
         return log_weights, config
     weights, read = np.asarray(log_weights), np.asarray(energies)
-    if weights.ndim == 2:
-        weights, left = contour_noise.corrected(weights, read, stats, config)
-        return weights, {**config, "weight_error": left}
-    found, errors = [], []
-    for number, one in enumerate(weights):
-        own = jax.tree.map(lambda leaf: np.asarray(leaf)[number], stats)  # noqa: B023
-        row, left = contour_noise.corrected(one, read[number], own, config)
-        found.append(row)
-        errors.append(left)
-    return np.stack(found), {**config, "weight_error": max(errors)}
+    found = contour_noise.of_runs(read, stats, config)
+    if found is None:
+        return log_weights, config
+    return np.where(np.isfinite(weights), weights - found[0], weights), {**config, "weight_error": found[1]}
 
 
 def is_a(described: Any, name: str) -> bool:

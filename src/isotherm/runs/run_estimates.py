@@ -118,39 +118,42 @@ class RunEstimates(RunData):
         if finite.size == 0 or np.ptp(finite) < 1e-6:
             remedy = "Use a contour sampler such as `iso.icsgld`; or `reweighted(to)`, and look at its effective draws."
             refuse("run", "one that flattened the energy", f"{self.name}, whose draws all weigh the same", remedy)
-        return self._noted(
-            by_energy.log_z_ratio(log_weights, self._log_tilt(to), self.temperature, to, self._small_bias())
-        )
+        tilt, left = self._log_tilt(to)
+        found = self._noted(by_energy.log_z_ratio(log_weights, tilt, self.temperature, to, self._small_bias()))
+        return found._replace(notes=(*found.notes, *by_energy.notes_on_noise(left, 1.0 / self.temperature - 1.0 / to)))
 
     def reweighted(self, to: float) -> Self:
         """The same draws with the weights of another temperature.
 
-        Exact when energies are; also with Gaussian noise that is the same everywhere.
+        Exact when energies are; also with Gaussian noise that is the same everywhere, and little beside the temperatures.
         """
         self._refuse_jacobians()
-        tilt = self._log_tilt(to)
+        tilt, left = self._log_tilt(to)
         log_weights = np.asarray(self.log_weights, np.float64)
         # Draws of a diverged chain have no energy, and go on counting for nothing.
         log_weights = log_weights + np.where(np.isfinite(log_weights), tilt, 0.0)
         # What the steps do to the draws is that of their own temperature.
         bias = None if self.bias is None else self.bias.reweighted(1.0 / self.temperature - 1.0 / to)
-        config = {**self.config, "temperature": float(to)}
+        config = {**self.config, "temperature": float(to), **({} if left is None else {"weight_error": left})}
         return dataclasses.replace(self, log_weights=log_weights, config=config, checkup=bias)
 
-    def _log_tilt(self, to: float) -> np.ndarray:
-        """What log weights gain at another temperature, without what noise on the energies adds."""
+    def _log_tilt(self, to: float) -> tuple[np.ndarray, float | None]:
+        """What log weights gain at another temperature, without what noise on the energies adds, and the most that is left of that.
+
+        None where it is not known what the noise adds.
+        """
         energies = np.asarray(self.energies)
         tilt = by_energy.log_tilt(energies, self.temperature, to)
-        if "weight_error" not in self.config:
-            return tilt
-        slope, weights = 1.0 / self.temperature - 1.0 / to, np.zeros(energies.shape)
-        runs = zip(self.split_runs(), energies if self.has_run_axis else energies[None], strict=True)
-        taken = [
-            contour_noise.corrected(np.zeros(each.shape), each, run.stats, self.config, slope)[0]
-            - contour_noise.corrected(np.zeros(each.shape), each, run.stats, self.config)[0]
-            for run, each in runs
-        ]
-        return tilt + np.reshape(taken, weights.shape)
+        if self.config.get("is_exact"):
+            return tilt, 0.0
+        slope = 1.0 / self.temperature - 1.0 / to
+        if "weight_error" not in self.config or "weight_slopes" not in self.stats:
+            return tilt, None
+        at_once = contour_noise.of_runs(energies, self.stats, self.config, slope)
+        before = contour_noise.of_runs(energies, self.stats, self.config)
+        if at_once is None or before is None:
+            return tilt, None
+        return tilt - (at_once[0] - before[0]), at_once[1]
 
     @property
     def _are_particles(self) -> bool:

@@ -179,13 +179,14 @@ class Checkup:
         if self.potential.is_exact or not self.potential.coupling_includes_prior or functions is None:
             return np.zeros((1 + NUM_GROUPS, *log_weights.shape))
         local, usual = local_noise(*energies), np.broadcast_to(np.nan_to_num(run.stats["energy_noise"]), len(read))
-        wrong = np.zeros_like(read)
-        for chain, own in enumerate(read - coupling["offset"]):
-            function = functions[chain % len(functions)]
-            common = function.correction(own, float(usual[chain]))[0]
-            for noise in np.unique(local[chain]):
-                is_so = local[chain] == noise
-                wrong[chain, is_so] = (function.correction(own, float(noise))[0] - common)[is_so]
+        wrong, read = np.zeros_like(read), read - coupling["offset"]
+        for number, function in enumerate(functions):
+            # All chains, where they share a theta.
+            own = slice(None) if len(functions) == 1 else slice(number, number + 1)
+            common = function.correction(read[own], float(np.sqrt(np.mean(usual[own] ** 2))))[0]
+            for noise in np.unique(local[own]):
+                is_so = local[own] == noise
+                wrong[own][is_so] = (function.correction(read[own], float(noise))[0] - common)[is_so]
         kept = np.exp(-wrong)
         means = np.einsum("gcs,cs->g", weights_left_out(log_weights), kept)
         # Cov(f, this) is exactly what the mean of f is off by, however large the errors of the weights.
