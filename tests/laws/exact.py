@@ -171,10 +171,13 @@ class Flattened:
 
     def moments(self, step_size: float, log_weights: Callable[[np.ndarray], np.ndarray] | None = None) -> np.ndarray:
         """Means and variances at this step size, shape (2, 2): first without weights, then with them."""
-        edges = np.linspace(-9.0, 11.0, 1_001)
+        # No cell holds a jump of psi.
+        fine = np.linspace(-9.0, 11.0, 200_001)
+        jumps = np.flatnonzero(np.diff(self.bins(self._energies(fine))))
+        edges = np.union1d(fine[::400], 0.5 * (fine[jumps] + fine[jumps + 1]))
         middles = 0.5 * (edges[1:] + edges[:-1])
+        energies = self._energies(middles)
         points = jnp.asarray(middles[:, None], jnp.float32)
-        energies = np.asarray(jax.vmap(self.energy)(points), np.float64)
         slopes = np.asarray(jax.vmap(jax.grad(self.energy))(points), np.float64)[:, 0]
         ends = edges[None] - (middles - step_size * self.psi[self.bins(energies)] * slopes)[:, None]
         moves = np.diff(ndtr(ends / np.sqrt(2.0 * step_size * TEMPERATURE)), axis=1)
@@ -184,6 +187,9 @@ class Flattened:
         law = np.linalg.solve(equations, total)
         weighted = law * np.exp((self.log_weights if log_weights is None else log_weights)(energies))
         return np.stack([_mean_and_variance(middles, mass) for mass in (law, weighted)])
+
+    def _energies(self, points: np.ndarray) -> np.ndarray:
+        return np.asarray(jax.vmap(self.energy)(jnp.asarray(points[:, None], jnp.float32)), np.float64)
 
 
 def _mean_and_variance(points: np.ndarray, mass: np.ndarray) -> np.ndarray:

@@ -361,7 +361,7 @@ GATE = Cell(
 CORRECTIONS = Cell(
     "resgld",
     (0.25, 1.0),
-    {"temperatures": (2.0, 8.0), "measure_every": 10, "num_measured": 40, "correction_factor": 4.0},
+    {"temperatures": (2.0, 8.0), "measure_every": 20, "num_measured": 20, "correction_factor": 4.0},
 )
 IGNORING = Cell("resgld", (0.1, 0.4), {"temperatures": (2.0, 8.0), "ignores_prior": True})
 FRESH = Cell("resgld", (0.05, 0.1), {"temperatures": (2.0, 4.0), "energy_batch": "fresh"}, "batches")

@@ -1,8 +1,8 @@
 """Every adapter and every transform with every family of samplers: the law under each pair.
 
-Loops by hand, of BlackJAX and of optax, and sweeps, move samplers on the quadratic energy or the skewed well, whose laws at a finite
-step are exact. Transforms move all their parameters in one problem, at temperature 2, judged after the bias of leading order, which
-falls with the step size, was taken off.
+Loops by hand, of BlackJAX and of optax, and sweeps move samplers on the quadratic energy or the skewed well, whose laws at a
+finite step are exact. Transforms move all their parameters in one problem, at temperature 2, judged after the bias of leading
+order, which falls with the step size, was taken off.
 """
 
 import collections
@@ -36,7 +36,8 @@ ELSEWHERE = {
     # An optimizer has one chain: both are refused.
     ("optax", "exchange"): _OPTAX + "test_samplers_that_need_more_are_refused",
     ("optax", "contour"): _OPTAX + "test_samplers_that_need_more_are_refused",
-    ("sweep", "exchange"): _OPTIONS + "test_a_correction_is_exact_for_normal_noise_and_a_factor_above_one_lets_hot_states_in",
+    ("sweep", "exchange"): _OPTIONS
+    + "test_a_correction_is_exact_for_normal_noise_and_a_factor_above_one_lets_hot_states_in",
     ("sweep", "contour"): _OPTIONS + "test_flattened_chains_of_one_structure_have_the_law_of_their_multiplier",
 }
 LOOPS = ("by hand", "blackjax")
@@ -80,25 +81,22 @@ def draws_of(loop: str, family: str) -> tuple[np.ndarray, np.ndarray]:
     cell = CELLS[family]
     potential = iso.from_energy(skewed) if family == "contour" else potential_of(cell.setting)
     sampler, start = cell.sampler(), jnp.full(1, CENTER)
-    keys = jax.random.split(jax.random.key(3), (NUM_STEPS, NUM_CHAINS))
     if loop == "by hand":
         first = sampler.init(potential, start, num_chains=cell.num_chains)
         states = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (NUM_CHAINS, *jnp.shape(leaf))), first)
-        seeds = jax.random.split(jax.random.key(4), NUM_CHAINS)
-
-        def advance(states, _):
-            after, info = jax.vmap(sampler.step)(seeds, states)
-            return after, (states.position, info.log_weight, info.observed.get("rung", ()))
+        # One key for all iterations of a loop; BlackJAX has one for every step.
+        step, keys = sampler.step, jnp.broadcast_to(jax.random.split(jax.random.key(4), NUM_CHAINS), (1, NUM_CHAINS))
     else:
         algorithm = iso.to_blackjax(sampler, potential, cell.num_chains)
         states = jax.vmap(algorithm.init)(jnp.broadcast_to(start, (NUM_CHAINS, 1)))
+        step, keys = algorithm.step, jax.random.split(jax.random.key(3), (NUM_STEPS, NUM_CHAINS))
 
-        def advance(states, number):
-            after, info = jax.vmap(algorithm.step)(keys[number], states)
-            return after, (states.position, info.log_weight, info.observed.get("rung", ()))
+    def advance(states, number):
+        after, info = jax.vmap(step)(keys[number % len(keys)], states)
+        return after, (states.position, info.log_weight, info.observed.get("rung", ()))
 
-    scanned = jax.jit(lambda s: jax.lax.scan(advance, s, jnp.arange(NUM_STEPS))[1])
-    positions, log_weights, rungs = (np.asarray(part) for part in scanned(states))
+    scanned = jax.jit(lambda s: jax.lax.scan(advance, s, jnp.arange(NUM_STEPS))[1])(states)
+    positions, log_weights, rungs = (np.asarray(part) for part in scanned)
     positions = positions[BURN_IN:, ..., 0].reshape(NUM_STEPS - BURN_IN, NUM_CHAINS, -1)
     log_weights = log_weights[BURN_IN:].reshape(positions.shape)
     if family == "exchange":
@@ -123,9 +121,7 @@ def test_loops_have_the_law_of_their_sampler(loop, family):
             assert abs(z_score(np.mean(weights * ((draws - mean) ** 2 - 1.1 * variance), axis=1), 0.0)) > FAIL
         return
     truth = (
-        langevin_variance(cell.step_size, PRECISION, TEMPERATURE)
-        if family == "independent"
-        else target_variance(cell)
+        langevin_variance(cell.step_size, PRECISION, TEMPERATURE) if family == "independent" else target_variance(cell)
     )
     assert_law(np.mean((draws - CENTER) ** 2, axis=1), truth, wrong=1.1 * truth)
     assert abs(z_score(draws.mean(axis=1), CENTER)) < PASS
