@@ -348,10 +348,6 @@ BOLD: dict[str, tuple[Cell, str]] = {
         Cell("resgld", (0.25, 1.0), {"temperatures": (2.0, 8.0), "cooling": 5}),
         "A pair rests for 5 iterations",
     ),
-    "window": (
-        Cell("resgld", (0.05, 0.2), {"temperatures": (2.0, 8.0), "scheme": DeterministicEvenOdd(10)}),
-        "In a window of 10 a pair",
-    ),
 }
 GATE = Cell(
     "resgld",

@@ -189,7 +189,7 @@ def test_transforms_have_their_law_under_every_family(family):
         "ordered": jnp.array([-1.0, 1.0]),
     }
     settings: dict[str, Any] = {"num_ladders" if family == "exchange" else "num_runs": 96, "num_steps": 12_000}
-    settings |= {"num_chains": 4} if family == "contour" else {}
+    settings |= {"num_chains": 2} if family == "contour" else {}
     runs = iso.sweep(problem, samplers_of(family), init=start, burn_in=2_000, thinning=4, progress=False, **settings)
     means = []
     for run in runs.values():
