@@ -326,7 +326,7 @@ CONTOURS: dict[str, Cell] = {
     "bounds": Cell("csgld", 0.1, {**FROZEN, "bounds": (-1.0, 3.0)}),
     "empty_step": Cell("csgld", 0.1, {**FROZEN, "empty_step": 1.0}),
     "slopes": Cell("icsgld", 0.1, {**FROZEN, "slopes": "forward"}, num_chains=2),
-    "known": Cell("ksgld", 0.1, {**KNOWN, "zeta": 1.0, "bounds": (-0.5, 2.5)}),
+    "known": Cell("ksgld", 0.1, {**KNOWN, "zeta": 0.3, "bounds": (-0.1, 1.5)}),
     "cumulative": Cell("awsgld", 0.1, {**FROZEN, "zeta": 0.6, "initial_theta": RISING}),
     "weight_rule": Cell("csgld", 0.1, {**FROZEN, "weight_rule": RegularizedWeights(power=0.5, floor=1e-3)}),
 }
@@ -345,7 +345,7 @@ SCATTER: dict[str, Cell] = {
 # Options that bias on purpose, each with the words of the note that says so.
 BOLD: dict[str, tuple[Cell, str]] = {
     "cooling": (
-        Cell("resgld", (0.25, 1.0), {"temperatures": (2.0, 8.0), "cooling": 5}),
+        Cell("resgld", (0.05, 0.2), {"temperatures": (2.0, 8.0), "cooling": 5}),
         "A pair rests for 5 iterations",
     ),
 }

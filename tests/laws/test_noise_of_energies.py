@@ -22,15 +22,18 @@ def normal(x):
 
 def test_the_bias_at_another_temperature_is_that_of_its_weights():
     """At a step eps draws follow exp(-(1 - eps / 2) U / T); weights of another temperature `to` leave 1 / (1 / to - eps / 2)."""
-    step, to = 0.12, 1.3
+    step, to = 0.12, 1.6
     settings: dict[str, Any] = {"num_steps": 40_000, "num_chains": 16, "thinning": 20, "burn_in": 500}
-    run = iso.sample(normal, iso.sgld(step), init=jnp.zeros(8), **settings)
+    runs = [iso.sample(normal, iso.sgld(step), init=jnp.zeros(2), seed=seed, **settings) for seed in range(6)]
     exact = 1.0 / (1.0 / to - 0.5 * step) - to
-    found = run.reweighted(to).estimate(lambda x: jnp.mean(x**2))
-    error = PASS * found.bias_error
-    assert error < 0.2 * exact
-    assert abs(found.bias - exact) < error + 0.1 * exact
-    assert abs(found.mean - found.bias - to) < PASS * np.hypot(found.std_error, found.bias_error) + 0.1 * exact
+    found = [run.reweighted(to).estimate(lambda x: jnp.mean(x**2)) for run in runs]
+    means, biases, errors = (np.array([getattr(one, name) for one in found]) for name in ("mean", "bias", "bias_error"))
+    mean, bias, of_bias = means.mean(), biases.mean(), np.sqrt(np.sum(errors**2)) / len(runs)
+    of_mean = means.std(ddof=1) / np.sqrt(len(runs))
+    error = PASS * of_bias
+    assert error < 0.25 * exact
+    assert abs(bias - exact) < error + 0.1 * exact
+    assert abs(mean - bias - to) < PASS * np.hypot(of_mean, of_bias) + 0.1 * exact
     # The bias of the run's own temperature would be seen.
     assert abs(1.0 / (1.0 - 0.5 * step) - 1.0 - exact) > error + 0.1 * exact
 
