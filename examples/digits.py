@@ -53,7 +53,7 @@ def main(num_steps: int = 4_000, out: pathlib.Path | None = None) -> list[Row]:
     ensembles = {
         "M-SGD": iso.msgd(step_size),
         "SGHMC": iso.sghmc(step_size, temperature=temperature),
-        "reSGHMC": iso.resghmc(step_size, temperatures=ladder, correction_factor=30.0),
+        "reSGHMC": iso.resghmc(step_size, temperatures=ladder, correction_factor=30.0, ignores_prior=True),
         "ICSGHMC": iso.icsghmc(
             step_size,
             temperature=temperature,

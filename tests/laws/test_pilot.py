@@ -77,7 +77,7 @@ def test_summaries_warn():
     assert "open top bin" in str(high.summary())
     noisy = iso.with_noise(NORMAL, energy_scale=3.0)
     loud = iso.sample(noisy, iso.csgld(0.05, partition="auto", zeta=1.0), num_steps=20_000, init=jnp.zeros(2))
-    assert "Energy noise times the slope" in str(loud.summary())
+    assert "Noise on the energies makes weights wrong by a factor" in str(loud.summary())
     fine = iso.sample(NORMAL, iso.csgld(0.05, partition=(0.3, 9.0, 20)), num_steps=20_000, init=jnp.zeros(2))
     for words in ("multiplier sat", "open top bin", "Energy noise", "A few draws"):
         assert words not in str(fine.summary())

@@ -14,7 +14,7 @@ from isotherm.exchange.ladder import Ladder
 from isotherm.exchange.round_trips import RoundTrips, count_round_trips, init_round_trips
 from isotherm.exchange.rules import Corrected, Rule
 from isotherm.exchange.schemes import DeterministicEvenOdd, Scheme
-from isotherm.exchange.swaps import Swaps, swap_at_once, swap_in_turn, variance_of_difference
+from isotherm.exchange.swaps import Seen, Swaps, swap_at_once, swap_in_turn, variance_of_difference
 from isotherm.foundation.errors import check_integer, check_real, refuse
 from isotherm.foundation.parts import Static
 from isotherm.foundation.periodic import ONCE, Periodic
@@ -228,17 +228,16 @@ class Exchange(Coupling):
     def _swap(self, state: ExchangeState, uniform: Array, inputs: CouplingInputs, is_allowed: Array) -> Swaps:
         iteration, rule = inputs.iteration, self.rule
         temperatures = inputs.temperature * state.temperature_ratios
-        energies, noise = inputs.energies, (inputs.noise_covariance, inputs.num_examples)
+        seen = Seen(inputs.energies, inputs.noise_covariance, inputs.num_examples)
         if not self._reuses_energies:  # Nor does a single pair, whatever the scheme.
             accept = lambda pairs, u: rule.accept(state.rule, pairs, u, iteration)  # noqa: E731
             is_forced = self.scheme.is_forced(self.ladder.num_rungs, iteration)
-            given = (state.replica, state.rung, energies, temperatures, uniform, is_allowed, is_forced, *noise)
+            given = (state.replica, state.rung, seen, temperatures, uniform, is_allowed, is_forced)
             return swap_at_once(accept, *given)
         if inputs.fresh_energies is not None:
-            energies = inputs.fresh_energies
+            seen = seen._replace(energies=inputs.fresh_energies)
         accept_one = lambda pair, one, u: rule.accept(rule.of_pair(state.rule, pair), one, u, iteration)  # noqa: E731
-        given = (state.replica, energies, temperatures, uniform, is_allowed, *noise)
-        return swap_in_turn(accept_one, self._pairs, *given)
+        return swap_in_turn(accept_one, self._pairs, state.replica, seen, temperatures, uniform, is_allowed)
 
     def _adapted(self, state: ExchangeState, accepted: Array, iteration: Array) -> tuple[Array, Array]:
         if self.adaptation is None:

@@ -145,7 +145,8 @@ class Corrected(Part):
         """
         if pairs.variance is None or pairs.num_examples is None:
             return 0.5 * tracked
-        v, n = delta**2 * pairs.variance, pairs.num_examples
+        v = delta**2 * pairs.variance
+        n = pairs.num_examples.astype(v.dtype)
         return 0.5 * v + v**2 / (4.0 * (n + 1.0)) + v**3 / (3.0 * (n + 1.0) * (n + 3.0))
 
     def accept(self, state: CorrectedState, pairs: Pairing, uniform: Array, iteration: Array) -> Array:

@@ -10,6 +10,20 @@ from jax import Array, lax
 from isotherm.exchange.rules import Pairing
 
 
+class Seen(NamedTuple):
+    """Energies of the replicas, and what is known of their noise.
+
+    Attributes:
+        energies: shape (P,), or (K, P) where every pair has its own.
+        covariance: of their noise, shape (P, P) or (K, P, P); None where it is not known.
+        num_examples: how many examples that was found from.
+    """
+
+    energies: Array
+    covariance: Array | None = None
+    num_examples: Array | None = None
+
+
 class Swaps(NamedTuple):
     """What a stage did.
 
@@ -30,21 +44,16 @@ def swap_at_once(
     accept: Callable[[Pairing, Array], Array],
     replica: Array,
     rung: Array,
-    energies: Array,
+    seen: Seen,
     temperatures: Array,
     uniform: Array,
     is_allowed: Array,
     is_forced: Array,
-    covariance: Array | None = None,
-    num_examples: Array | None = None,
 ) -> Swaps:
-    """Adjacent pairs, all on the energies before any swap. Those that are allowed must share no replica.
-
-    `covariance` is that of the energies' noise, shape (P, P), where it is known.
-    """
-    energies = energies[replica]
+    """Adjacent pairs, all on the energies before any swap. Those that are allowed must share no replica."""
+    energies, covariance = seen.energies[replica], seen.covariance
     variance = None if covariance is None else variance_of_difference(covariance, replica[:-1], replica[1:])
-    pairs = Pairing(energies[:-1], energies[1:], temperatures[:-1], temperatures[1:], variance, num_examples)
+    pairs = Pairing(energies[:-1], energies[1:], temperatures[:-1], temperatures[1:], variance, seen.num_examples)
     is_finite = jnp.isfinite(energies)
     are_alive = is_finite[:-1] & is_finite[1:]
     accepted = accept(pairs, uniform) & are_alive
@@ -59,28 +68,24 @@ def swap_in_turn(
     accept: Callable[[Array, Pairing, Array], Array],
     pairs: np.ndarray,
     replica: Array,
-    energies: Array,
+    seen: Seen,
     temperatures: Array,
     uniform: Array,
     is_allowed: Array,
-    covariance: Array | None = None,
-    num_examples: Array | None = None,
 ) -> Swaps:
-    """Pairs one after another; a swap is seen by the next. `accept` takes the number of a pair first.
-
-    Energies have the shape (P,), or (K, P) where every pair has its own, and the covariance of their noise one axis of P more.
-    """
+    """Pairs one after another; a swap is seen by the next. `accept` takes the number of a pair first."""
+    energies, covariance, num_examples = seen
     cold, hot = (jnp.asarray(ends, jnp.int32) for ends in pairs.T)
 
     def attempt(pair, loop):
         replica, accepted, swapped = loop
         ends = replica[cold[pair]], replica[hot[pair]]
-        seen = energies if energies.ndim == 1 else energies[pair]
+        own = energies if energies.ndim == 1 else energies[pair]
         variance = None
         if covariance is not None:
             variance = variance_of_difference(covariance if covariance.ndim == 2 else covariance[pair], *ends)
         between = temperatures[cold[pair]], temperatures[hot[pair]]
-        one = Pairing(seen[ends[0]], seen[ends[1]], *between, variance, num_examples)
+        one = Pairing(own[ends[0]], own[ends[1]], *between, variance, num_examples)
         is_accepted = accept(pair, one, uniform[pair])
         is_accepted &= jnp.isfinite(one.cold_energy) & jnp.isfinite(one.hot_energy)
         is_swapped = is_accepted & is_allowed[pair]

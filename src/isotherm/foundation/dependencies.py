@@ -31,8 +31,10 @@ def dependencies(function: Any) -> tuple[Any, ...]:
     Functions that it calls are followed, unless they belong to an installed library.
 
     Example:
+        >>> def scaled(by):
+        ...     return lambda x: by[0] * x
         >>> scale = [1.0]
-        >>> energy = lambda x: scale[0] * x
+        >>> energy = scaled(scale)
         >>> before = dependencies(energy)
         >>> scale[0] = 2.0
         >>> before == dependencies(energy)
@@ -62,7 +64,8 @@ class _Walk:
     """One walk through everything that a function reads."""
 
     def __init__(self):
-        self._met: set[int] = set()
+        # Held, since the number of an object that is gone may be that of another one.
+        self._met: dict[int, Any] = {}
         self._left = _MAX_VALUES
 
     def values_of(self, value: Any, depth: int) -> Iterator[Any]:
@@ -80,7 +83,7 @@ class _Walk:
         elif id(value) in self._met or depth > _MAX_DEPTH or self._left < 0:
             yield _Same(value)
         else:
-            self._met.add(id(value))
+            self._met[id(value)] = value
             yield from self._inside(value, depth + 1)
 
     def _inside(self, value: Any, depth: int) -> Iterator[Any]:
@@ -93,9 +96,11 @@ class _Walk:
             for item in value:
                 yield from self.values_of(item, depth)
         elif isinstance(value, functools.partial):
-            yield from self.values_of((value.func, value.args, value.keywords), depth)
+            for part in (value.func, value.args, value.keywords):
+                yield from self.values_of(part, depth)
         elif isinstance(value, types.MethodType):
-            yield from self.values_of((value.__func__, value.__self__), depth)
+            for part in (value.__func__, value.__self__):
+                yield from self.values_of(part, depth)
         elif isinstance(value, types.FunctionType):
             yield from self._of_function(value, depth)
         elif isinstance(value, types.CellType):
@@ -109,11 +114,12 @@ class _Walk:
         ):
             yield type(value)
             yield from self.values_of(getattr(value, "__dict__", ()), depth)
-            yield from self.values_of([getattr(value, name, None) for name in _slots(type(value))], depth)
+            for name in _slots(type(value)):
+                yield from self.values_of(getattr(value, name, None), depth)
             for base in type(value).__mro__:
-                if _is_users(base.__module__):
-                    methods = [part for part in vars(base).values() if isinstance(part, types.FunctionType)]
-                    yield from self.values_of(methods, depth)
+                for part in vars(base).values() if _is_users(base.__module__) else ():
+                    if isinstance(part, types.FunctionType):
+                        yield from self.values_of(part, depth)
         else:
             yield _Same(value)
 

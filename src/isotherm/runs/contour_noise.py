@@ -83,7 +83,9 @@ def noise_to_take_off(
     functions = weight_functions(stats, coupling)
     if functions is None or config.get("is_exact") or not reads_whole(config):
         return None
-    squares = np.broadcast_to(np.nan_to_num(stats["energy_noise"]) ** 2, len(energies))
+    if not np.all(np.isfinite(stats["energy_noise"])):
+        return None
+    squares = np.broadcast_to(np.square(stats["energy_noise"]), len(energies))
     read = np.asarray(energies, np.float64) - coupling["offset"]
     if len(functions) == 1:
         return functions[0].correction(read, float(np.sqrt(np.mean(squares))), tilt)

@@ -46,7 +46,8 @@ class Run(RunViews):
     @classmethod
     def load(cls, folder: str | pathlib.Path) -> Self:
         """A run from its folder, finished or not. Draws are read when they are indexed."""
-        return cls.assemble(**saving.load(check_folder("folder", folder, 'Write `iso.load("my-run")`, say.')))
+        found = saving.load(check_folder("folder", folder, 'Write `iso.load("my-run")`, say.'))
+        return cls.assemble(**found).without_noise()
 
 
 load = Run.load

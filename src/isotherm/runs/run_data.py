@@ -13,19 +13,6 @@ from isotherm.runs.bias import Bias
 from isotherm.runs.record_times import RecordTimes
 
 
-def _without_noise(
-    log_weights: Any, energies: Any, stats: dict[str, Any], config: dict[str, Any]
-) -> tuple[Any, dict[str, Any]]:
-    """Corrected log weights, and the configuration with what is left of the error, which says that they are."""
-    if "weight_slopes" not in stats or config.get("is_exact") or "weight_error" in config:
-        return log_weights, config
-    weights, read = np.asarray(log_weights), np.asarray(energies)
-    found = contour_noise.of_runs(read, stats, config)
-    if found is None:
-        return log_weights, config
-    return np.where(np.isfinite(weights), weights - found[0], weights), {**config, "weight_error": found[1]}
-
-
 def is_a(described: Any, name: str) -> bool:
     """Whether a part that a configuration describes is of a class, or of one that extends it."""
     return isinstance(described, dict) and (described.get("class") == name or name in described.get("extends", ()))
@@ -61,14 +48,10 @@ class RunData:
         environment: dict[str, Any],
         **totals: Any,
     ) -> Self:
-        """A run from its records; those past the end of a run that stopped early are left out.
-
-        Weights of contour samplers are corrected for the noise of energies, once it is known what it was.
-        """
-        log_weights, config = _without_noise(arrays["log_weights"], arrays["energies"], stats, config)
+        """A run from its records; those past the end of a run that stopped early are left out."""
         run = cls(
             arrays["draws"],
-            log_weights,
+            arrays["log_weights"],
             arrays["energies"],
             times,
             stats,
@@ -80,6 +63,17 @@ class RunData:
         )
         count = times.before(run.num_steps) if isinstance(times, RecordTimes) else len(times)
         return run if count == run.num_draws else run.select(slice(count))
+
+    def without_noise(self) -> Self:
+        """The run with weights of a contour sampler corrected for the noise of the energies, which is known at the end."""
+        if "weight_slopes" not in self.stats or self.config.get("is_exact") or "weight_error" in self.config:
+            return self
+        weights, read = np.asarray(self.log_weights), np.asarray(self.energies)
+        found = contour_noise.of_runs(read, self.stats, self.config)
+        if found is None:
+            return self
+        corrected = np.where(np.isfinite(weights), weights - found[0], weights)
+        return dataclasses.replace(self, log_weights=corrected, config={**self.config, "weight_error": found[1]})
 
     @functools.cached_property
     def bias(self) -> Bias | None:

@@ -146,6 +146,8 @@ def drive(prepared: PreparedRun, host: Host, reached: Reached, since: float) -> 
         # Wherever the block ended: the result must not depend on that.
         totals["num_steps"] = min(iteration, int(diverged_at.max()) + 1)
     run = Run.assemble(sink.read(), times, stats, prepared.configs[0], environment(), **totals)
+    if prepared.layout.num_samplers is None:
+        run = run.without_noise()
     if host.folder is not None:
         with writing_to(host.folder, iteration):
             write_end(run, host.folder)
@@ -153,7 +155,8 @@ def drive(prepared: PreparedRun, host: Host, reached: Reached, since: float) -> 
     interrupts.finish()
     if prepared.layout.num_samplers is None:
         return [run]
-    return [run.of_sampler(number, *own) for number, own in enumerate(zip(prepared.configs, checkups, strict=True))]
+    runs = (run.of_sampler(number, *own) for number, own in enumerate(zip(prepared.configs, checkups, strict=True)))
+    return [one.without_noise() for one in runs]
 
 
 def _report_interrupt(prepared: PreparedRun, folder: pathlib.Path | None, iteration: int, is_lost: bool) -> None:

@@ -75,9 +75,6 @@ def with_pilot(potential: Potential, sampler: Sampler, settings: Settings, posit
     longest = num_steps * _MOST_PILOTS
     while True:
         found = _watch(potential, pair, settings, starts, num_steps)
-        if not np.any(np.isfinite(found.cold[-1])):
-            message = f"Every chain of the pilot diverged (energy not finite) within its {num_steps:,} iterations. "
-            raise DivergenceError(message + remedy_for(potential))
         if not _drifts(found.cold) or num_steps >= longest:
             break
         num_steps *= 2
@@ -104,13 +101,17 @@ def _watch(potential: Potential, pair: tuple[Sampler, ...], settings: Settings, 
         runs = drive(
             prepare(potential, pair, own, Layout(2, None, None), starts), Host(progress=False), Reached(), began
         )
+    if np.all(np.asarray(runs[0].stats["diverged_at"]) >= 0):
+        message = f"Every chain of the pilot diverged (energy not finite) within its {num_steps:,} iterations. "
+        raise DivergenceError(message + remedy_for(potential))
     cold, hot = (np.asarray(run.observed["energies"])[:, 1:].T for run in runs)
     return Pilot(cold, hot, float(np.sqrt(np.mean(runs[0].stats["variance"]))))
 
 
 def _drifts(energies: np.ndarray) -> bool:
     """Whether the last quarter of energies (time, chain) is lower than the one before it, by more than chance allows."""
-    energies = energies[:, np.isfinite(energies[-1])]
+    # In double precision: energies of chains on their way to infinity overflow sums.
+    energies = np.asarray(energies[:, np.isfinite(energies[-1])], np.float64)
     quarter = len(energies) // 4
     early, late = (np.nanmean(part, axis=0) for part in (energies[-2 * quarter : -quarter], energies[-quarter:]))
     spread = float(np.nanstd(energies[-quarter:]))

@@ -176,8 +176,8 @@ def _configuration(
         "start_energy": energy,
         "temperature": temperature_of_draws(sampler, prepared.times),
         "is_exact": potential.is_exact,
-        "num_examples": getattr(innermost(potential), "num_data", None),
-        "reads_noise": sampler.coupling.needs.noise and potential.has_residuals,
+        "num_examples": _as_int(getattr(innermost(potential), "num_data", None)),
+        "reads_noise": bool(sampler.coupling.needs.noise and potential.has_residuals),
         "is_constrained": potential.space is not None,
         "is_joint": sampler.kernel.is_joint,
         "loss_without_inputs": potential.loss_without_inputs,
@@ -197,6 +197,10 @@ def _check_source(source: Any) -> Any:
             "source", "made of numbers, words, lists and dicts", str(error), "Leave the rest out: JSON cannot hold it."
         )
     return source
+
+
+def _as_int(number: Any) -> int | None:
+    return None if number is None else int(number)
 
 
 def _has_one_start(position: Any, lead: int) -> bool:

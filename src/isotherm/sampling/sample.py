@@ -199,7 +199,7 @@ def _claimed(folder: pathlib.Path) -> Iterator[pathlib.Path]:
         try:
             yield folder
         finally:
-            if list(folder.iterdir()) == [lock]:
+            if folder.exists() and list(folder.iterdir()) == [lock]:
                 lock.unlink()
                 if is_new:
                     folder.rmdir()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from isotherm.foundation.errors import StorageError
 
-MAX_REASON = 300
+MAX_REASON = 600
 
 
 @contextlib.contextmanager
