@@ -28,10 +28,10 @@ def load(name: str | DataSet, folder: str | pathlib.Path) -> Arrays:
         usual splits, `train_idx` and `test_idx` too.
 
     Example:
-        >>> load("energy", "/x")
+        >>> load("wine", "/x")
         Traceback (most recent call last):
         ...
-        isotherm.foundation.errors.InputError: `folder` must be a folder that exists; got /x. Run `isotherm data get energy --dir /x`.
+        isotherm.foundation.errors.InputError: `folder` must be a folder that exists; got /x. Run `isotherm data get wine --dir /x`.
     """
     dataset = find(name) if isinstance(name, str) else name
     folder = check_folder("folder", folder, "Give the folder that holds the files.")
