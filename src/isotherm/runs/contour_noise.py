@@ -19,6 +19,8 @@ import scipy
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 _ROUNDS = 30
+# Rounds end where they do not lower what is left by this factor.
+_LEAST_GAIN = 0.98
 # Cells of the table that a correction is found on, and how far noise reaches beyond the energies, in its standard deviations.
 _NUM_CELLS, _REACH = 600, 8.0
 # Quantiles of the energies at which a correction is judged.
@@ -61,14 +63,21 @@ class WeightFunction(NamedTuple):
         nodes = grid[:, None] + noise * _NODES
         wanted = self.at(nodes) @ _WEIGHTS + tilt * grid
         exponents = self.at(nodes) + tilt * nodes
-        found, left = np.zeros_like(grid), np.zeros_like(grid)
+        typical = np.quantile(energies[is_finite], _TYPICAL)
+        found, best, least = np.zeros_like(grid), np.zeros_like(grid), np.inf
         for _ in range(_ROUNDS):
             left = _log_mean_exp(exponents - np.interp(nodes, grid, found)) - wanted
+            there = np.interp(typical, grid, left)
+            # A constant moves no mean, but normalizing constants.
+            worst = max(float(np.ptp(there)), abs(float(np.mean(there))))
+            if worst > _LEAST_GAIN * least:
+                break
+            best, least = found, worst
             found = found + left
-        typical = np.interp(np.quantile(energies[is_finite], _TYPICAL), grid, left)
-        # A constant moves no mean, but normalizing constants.
-        worst = max(float(np.ptp(typical)), abs(float(np.mean(typical))))
-        return np.interp(np.where(is_finite, energies, low), grid, found), worst
+        # Rare energies take what typical ones take: where noise is as wide as what is flattened, rounds run away in the tails.
+        at_typical = np.interp(typical, grid, best)
+        taken = np.interp(np.where(is_finite, energies, low), grid, best)
+        return np.clip(taken, at_typical.min(), at_typical.max()), least
 
 
 def noise_to_take_off(
