@@ -135,7 +135,9 @@ def owned(text, trace, shape):
 
 def measuring():
     potential = iso.from_likelihood(lambda m, x: -0.5 * (x - m) ** 2, None, DATA[:, 0], batch_size=BATCH)
-    run = prepared(potential, iso.resgld(1e-3, measure_every=50), jnp.zeros(()), num_steps=100, thinning=10)
+    run = prepared(
+        potential, iso.resgld(1e-3, measure_every=50, variance="tracked"), jnp.zeros(()), num_steps=100, thinning=10
+    )
     text = text_of(run)
     assert f"u32[{MEASURED},{BATCH}]" in text
     return owned(text, f"f32[{run.program.group},2]", rf"u32\[{MEASURED},{BATCH}\]")

@@ -36,11 +36,13 @@ class WeightFunction(NamedTuple):
         low: the first edge.
         width: of a bin.
         slopes: of the log weight in every bin, (psi - 1) / T; the first and the last are open.
+        masses: of the bins, by which a correction is found, whatever draws are kept; None goes by the energies at hand.
     """
 
     low: float
     width: float
     slopes: np.ndarray
+    masses: np.ndarray | None = None
 
     def at(self, energies: np.ndarray) -> np.ndarray:
         """W, up to a constant."""
@@ -58,12 +60,17 @@ class WeightFunction(NamedTuple):
         is_finite = np.isfinite(energies)
         if noise == 0.0 or not np.any(is_finite):
             return np.zeros_like(energies), 0.0
-        low, high = np.min(energies[is_finite]), np.max(energies[is_finite])
+        if self.masses is None:
+            typical = np.quantile(energies[is_finite], _TYPICAL)
+            low, high = np.min(energies[is_finite]), np.max(energies[is_finite])
+        else:
+            edges = self.low + self.width * np.arange(-1, len(self.slopes))
+            below = np.cumsum(self.masses) / np.sum(self.masses)
+            low, *typical, high = np.interp([1e-4, *_TYPICAL, 1.0 - 1e-4], below, edges[1:])
         grid = np.linspace(low - _REACH * noise, high + _REACH * noise, _NUM_CELLS)
         nodes = grid[:, None] + noise * _NODES
         wanted = self.at(nodes) @ _WEIGHTS + tilt * grid
         exponents = self.at(nodes) + tilt * nodes
-        typical = np.quantile(energies[is_finite], _TYPICAL)
         found, best, least = np.zeros_like(grid), np.zeros_like(grid), np.inf
         for _ in range(_ROUNDS):
             left = _log_mean_exp(exponents - np.interp(nodes, grid, found)) - wanted
@@ -110,7 +117,7 @@ def of_runs(
     """The same for energies (chain, draw), or (run, chain, draw) with statistics of every run."""
     if energies.ndim == 2:
         return noise_to_take_off(energies, stats, config, tilt)
-    needed = {name: np.asarray(stats[name]) for name in ("weight_slopes", "energy_noise")}
+    needed = {name: np.asarray(stats[name]) for name in ("weight_slopes", "energy_noise", "theta")}
     found = []
     for number, own in enumerate(energies):
         one = noise_to_take_off(own, {name: value[number] for name, value in needed.items()}, config, tilt)
@@ -134,7 +141,11 @@ def weight_functions(stats: dict[str, Any], coupling: dict[str, Any]) -> list[We
     if slopes is None or not isinstance(partition, dict) or coupling.get("weight_rule") is not None:
         return None
     low, width = (float(np.asarray(partition[name])) for name in ("low", "width"))
-    return [WeightFunction(low, width, np.asarray(row, np.float64)) for row in np.asarray(slopes)]
+    field = coupling.get("field") or {}
+    theta = np.asarray(stats["theta"], np.float64)
+    if "Cumulative" in (field.get("class"), *field.get("extends", ())):
+        theta = np.diff(theta, axis=-1, prepend=0.0)
+    return [WeightFunction(low, width, *rows) for rows in zip(np.asarray(slopes, np.float64), theta, strict=True)]
 
 
 def local_noise(energies: np.ndarray, others: np.ndarray) -> np.ndarray:
