@@ -98,8 +98,8 @@ def iterate(parts: Parts, state: State, inputs: Inputs, iteration: Array) -> tup
     if parts.coupling.needs.num_fresh:
         batches, noises = inputs.batches[own:], inputs.potential_noises[own:]
         fresh = further_energies(parts, state, batches, noises, iteration)
-        seen = seen._replace(fresh_energies=fresh.energies)
-        seen = seen._replace(noise_covariance=fresh.noise_covariance, num_examples=fresh.num_examples)
+        noise = {"noise_covariance": fresh.noise_covariance, "num_examples": fresh.num_examples}
+        seen = seen._replace(fresh_energies=fresh.energies, **noise)
     coupling, move = parts.coupling.update(state.coupling, inputs.coupling, seen)
 
     def multiply(kernel, gradient, move):

@@ -8,7 +8,6 @@ import dataclasses
 import functools
 import sysconfig
 import types
-import weakref
 import zlib
 from collections.abc import Iterator
 from typing import Any
@@ -16,6 +15,8 @@ from typing import Any
 import jax
 import numpy as np
 from jax.core import Tracer
+
+from isotherm.foundation.parts import Held
 
 # How deep containers and called functions are followed, and how many values are looked at in all.
 _MAX_DEPTH, _MAX_VALUES = 8, 20_000
@@ -43,23 +44,6 @@ def dependencies(function: Any) -> tuple[Any, ...]:
     return tuple(_Walk().values_of(function, 0))
 
 
-class _Same:
-    """An object that is compared by identity, as long as it exists."""
-
-    def __init__(self, value: Any):
-        self._id = id(value)
-        try:
-            self._get = weakref.ref(value)
-        except TypeError:
-            self._get = lambda: value
-
-    def __hash__(self) -> int:
-        return self._id
-
-    def __eq__(self, other: Any) -> bool:
-        return isinstance(other, _Same) and self._id == other._id and self._get() is other._get() is not None
-
-
 class _Walk:
     """One walk through everything that a function reads."""
 
@@ -77,11 +61,11 @@ class _Walk:
             yield value.shape, str(value.dtype), zlib.crc32(np.ascontiguousarray(value).view(np.uint8).data)
         elif isinstance(value, jax.Array):
             if isinstance(value, Tracer) or value.nbytes > _MAX_COPIED_BYTES or not value.is_fully_addressable:
-                yield _Same(value)
+                yield Held(value)
             elif not jax.numpy.issubdtype(value.dtype, jax.dtypes.prng_key):
                 yield from self.values_of(np.asarray(value), depth)
         elif id(value) in self._met or depth > _MAX_DEPTH or self._left < 0:
-            yield _Same(value)
+            yield Held(value)
         else:
             self._met[id(value)] = value
             yield from self._inside(value, depth + 1)
@@ -106,7 +90,7 @@ class _Walk:
         elif isinstance(value, types.CellType):
             yield from _filled(value, lambda content: self.values_of(content, depth))
         elif isinstance(value, types.ModuleType):
-            yield _Same(value)
+            yield Held(value)
         elif (
             _is_users(type(value).__module__)
             or dataclasses.is_dataclass(value)
@@ -121,10 +105,10 @@ class _Walk:
                     if isinstance(part, types.FunctionType):
                         yield from self.values_of(part, depth)
         else:
-            yield _Same(value)
+            yield Held(value)
 
     def _of_function(self, function: types.FunctionType, depth: int) -> Iterator[Any]:
-        yield _Same(function.__code__)
+        yield Held(function.__code__)
         if not _is_users(function.__module__):
             # A library's closure may still hold what the user gave it, such as the numbers of a schedule.
             yield from self.values_of(function.__closure__, depth)

@@ -103,12 +103,12 @@ def functions_of(structure: Any) -> Iterator[Any]:
     """The functions and the like in the structure of a tree, while they exist."""
     for node in _auxiliary(structure):
         for value in node if isinstance(node, tuple) else (node,):
-            if isinstance(value, _Held) and value.get() is not None:
+            if isinstance(value, Held) and value.get() is not None:
                 yield value.get()
 
 
-class _Held:
-    """A static value that cannot be compared by its contents, held weakly: who keeps a structure does not keep the value."""
+class Held:
+    """A value that is compared by identity, held weakly: who keeps a structure does not keep the value."""
 
     def __init__(self, value: Any):
         self._id = id(value)
@@ -121,7 +121,7 @@ class _Held:
         return self._id
 
     def __eq__(self, other: Any) -> bool:
-        return isinstance(other, _Held) and self._id == other._id and self.get() is other.get() is not None
+        return isinstance(other, Held) and self._id == other._id and self.get() is other.get() is not None
 
     def __repr__(self) -> str:
         return f"<{self.get()!r}>"
@@ -154,7 +154,7 @@ def _names_of_type(cls: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def _flatten(value: Any) -> tuple[tuple[Any, ...], Any]:
     names = _names(value)
     if names is None:
-        return (), _Held(value)
+        return (), Held(value)
     children = (getattr(value, name) for name in names[0])
     children = tuple(_Fixed(child) if _is_structure(child) else child for child in children)
     return children, (names, *(_hold(getattr(value, name)) for name in names[1]))
@@ -162,12 +162,12 @@ def _flatten(value: Any) -> tuple[tuple[Any, ...], Any]:
 
 def _flatten_with_keys(value: Any) -> tuple[tuple[Any, ...], Any]:
     children, structure = _flatten(value)
-    keys = () if isinstance(structure, _Held) else map(jax.tree_util.GetAttrKey, structure[0][0])
+    keys = () if isinstance(structure, Held) else map(jax.tree_util.GetAttrKey, structure[0][0])
     return tuple(zip(keys, children, strict=True)), structure
 
 
 def _rebuild(cls: type, structure: Any, children: Any) -> Any:
-    if isinstance(structure, _Held):
+    if isinstance(structure, Held):
         return structure.get()
     (free, fixed), *kept = structure
     value = object.__new__(cls)
@@ -195,11 +195,11 @@ def _hold(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(_hold(child) for child in value)
     is_value = dataclasses.is_dataclass(value) and type(value).__hash__ not in (None, object.__hash__)
-    return value if is_value else _Held(value)
+    return value if is_value else Held(value)
 
 
 def _release(value: Any) -> Any:
-    if isinstance(value, _Held):
+    if isinstance(value, Held):
         return value.get()
     return tuple(_release(child) for child in value) if isinstance(value, tuple) else value
 

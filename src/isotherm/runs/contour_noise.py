@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
+from isotherm.runs.described import is_a, reads_whole_energy
+
 # Nodes of Gauss and Hermite; rounds of the correction, each of which sees what the last one left.
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
@@ -97,7 +99,7 @@ def noise_to_take_off(
     """
     coupling = config["sampler"].get("coupling", {})
     functions = weight_functions(stats, coupling)
-    if functions is None or config.get("is_exact") or not reads_whole(config):
+    if functions is None or config.get("is_exact") or not reads_whole_energy(config):
         return None
     if not np.all(np.isfinite(stats["energy_noise"])):
         return None
@@ -127,23 +129,14 @@ def of_runs(
     return np.stack([taken for taken, _ in found]), max(left for _, left in found)
 
 
-def reads_whole(config: dict[str, Any]) -> bool:
-    """Whether the energies that a run recorded are those that its coupling read."""
-    described = config.get("potential") or {}
-    while isinstance(described.get("inner"), dict):
-        described = described["inner"]
-    return bool(described.get("coupling_includes_prior", True))
-
-
 def weight_functions(stats: dict[str, Any], coupling: dict[str, Any]) -> list[WeightFunction] | None:
     """Those of a run without an axis of runs, one for every theta; None where weights are not such integrals."""
     partition, slopes = coupling.get("partition"), stats.get("weight_slopes")
     if slopes is None or not isinstance(partition, dict) or coupling.get("weight_rule") is not None:
         return None
     low, width = (float(np.asarray(partition[name])) for name in ("low", "width"))
-    field = coupling.get("field") or {}
     theta = np.asarray(stats["theta"], np.float64)
-    if "Cumulative" in (field.get("class"), *field.get("extends", ())):
+    if is_a(coupling.get("field"), "Cumulative"):
         theta = np.diff(theta, axis=-1, prepend=0.0)
     return [WeightFunction(low, width, *rows) for rows in zip(np.asarray(slopes, np.float64), theta, strict=True)]
 

@@ -7,8 +7,9 @@ import numpy as np
 import scipy
 
 from isotherm.contour.contour import DEFAULT_BOUNDS
+from isotherm.runs.columns import columns
+from isotherm.runs.described import is_a, reads_whole_energy
 from isotherm.runs.energies import MAX_WEIGHT_ERROR
-from isotherm.runs.run_data import is_a
 from isotherm.runs.run_estimates import RunEstimates
 
 # A range of multipliers below this flattens nothing.
@@ -196,11 +197,10 @@ def _notes_on_tours(run: RunEstimates) -> list[str]:
 def _ladders(run: RunEstimates) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Of every ladder, the rungs of its replicas (draw, P) and numbers that are watched at the target, (draw, K)."""
     rung = np.asarray(run.observed["rung"])
-    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(run.draws)]
-    lead = rung.shape[:-1]
-    values = np.concatenate([leaf.reshape(*lead, -1) for leaf in leaves], axis=-1)
-    chosen = np.unique(np.linspace(0, values.shape[-1] - 1, min(values.shape[-1], _MOST_WATCHED)).astype(int))
-    values = np.concatenate([values[..., chosen], np.asarray(run.energies)[..., None]], axis=-1)
+    lead = rung.ndim - 1
+    size = sum(int(np.prod(leaf.shape[lead:])) for leaf in jax.tree.leaves(run.draws))
+    chosen = np.unique(np.linspace(0, size - 1, min(size, _MOST_WATCHED)).astype(int))
+    values = np.concatenate([columns(run.draws, lead, chosen), np.asarray(run.energies)[..., None]], axis=-1)
     flat = (rung.reshape(-1, *rung.shape[-2:]), values.reshape(-1, *values.shape[-2:]))
     yield from zip(*flat, strict=True)
 
@@ -237,9 +237,9 @@ def _rows(array: np.ndarray) -> np.ndarray:
 
 def _share_below(run: RunEstimates) -> float:
     """The share of the draws below the first edge, where energies are those that the contour read."""
-    coupling, potential = run.config["sampler"]["coupling"], run.config["potential"]
+    coupling = run.config["sampler"]["coupling"]
     low = coupling["partition"].get("low")
-    if not isinstance(low, float) or not potential.get("coupling_includes_prior", True):
+    if not isinstance(low, float) or not reads_whole_energy(run.config):
         return 0.0
     return float(np.mean(np.asarray(run.energies) - coupling["offset"] <= low))
 

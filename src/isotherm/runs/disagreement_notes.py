@@ -3,8 +3,10 @@
 import jax
 import numpy as np
 
+from isotherm.runs.columns import columns
+from isotherm.runs.described import is_a
 from isotherm.runs.estimates import Estimate
-from isotherm.runs.run_data import RunData, is_a
+from isotherm.runs.run_data import RunData
 from isotherm.runs.standard_errors import DISAGREEMENT
 
 # R-hat above this is that of chains which hardly overlap.
@@ -56,9 +58,7 @@ def _notes_on_escape(run: RunData, coordinates: np.ndarray) -> list[str]:
     if run.num_draws < _FEWEST_DRAWS:
         return []
     some = run.select(np.unique(np.linspace(0, run.num_draws - 1, _MOST_DRAWS).astype(int)))
-    leaves = [np.asarray(leaf, float) for leaf in jax.tree.leaves(some.draws)]
-    lead = some.log_weights.ndim
-    flat = np.concatenate([leaf.reshape(*leaf.shape[:lead], -1) for leaf in leaves], axis=-1)[..., coordinates]
+    flat = columns(some.draws, some.log_weights.ndim, coordinates)
     distance = np.linalg.norm(flat - flat[..., :1, :], axis=-1)
     parts = [part.mean() for part in np.array_split(distance, 4, axis=-1)]
     energies = [part.mean() for part in np.array_split(np.asarray(some.energies, float), 4, axis=-1)]

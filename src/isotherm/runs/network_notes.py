@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from isotherm.runs.run_data import is_a
+from isotherm.runs.described import is_a
 from isotherm.runs.run_estimates import RunEstimates
 
 # Networks whose loss is looked at, in the last part of a run.

@@ -10,12 +10,8 @@ import numpy as np
 from isotherm.foundation.errors import check_real, refuse, short
 from isotherm.runs import contour_noise, saving
 from isotherm.runs.bias import Bias
+from isotherm.runs.described import innermost_potential, is_a
 from isotherm.runs.record_times import RecordTimes
-
-
-def is_a(described: Any, name: str) -> bool:
-    """Whether a part that a configuration describes is of a class, or of one that extends it."""
-    return isinstance(described, dict) and (described.get("class") == name or name in described.get("extends", ()))
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -93,10 +89,7 @@ class RunData:
     @property
     def described_potential(self) -> dict[str, Any]:
         """What the configuration says of the potential, without what is wrapped around it."""
-        found = self.config.get("potential") or {}
-        while isinstance(found.get("inner"), dict):
-            found = found["inner"]
-        return found
+        return innermost_potential(self.config)
 
     @property
     def iterations(self) -> np.ndarray:

@@ -1,7 +1,6 @@
 """Runs in folders, finished or not."""
 
 import dataclasses
-import json
 import pathlib
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ from isotherm.foundation.errors import refuse
 from isotherm.runs.bias import bias_from
 from isotherm.runs.record_times import RecordTimes
 from isotherm.runs.spent import SPENT
-from isotherm.runs.store import FORMAT, check_format, read_json, read_records, write_arrays, write_json
+from isotherm.runs.store import FORMAT, check_format, check_json, read_json, read_records, write_arrays, write_json
 
 if TYPE_CHECKING:
     from isotherm.runs.run import Run
@@ -25,16 +24,11 @@ def save(run: "Run", folder: pathlib.Path) -> None:
     """Write a run to a new folder, in the form that `sample(out=...)` writes."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         refuse("folder", "a new or empty folder", f"{folder}, which is not", "Choose another name.")
-    stored = {"format": FORMAT, "config": run.config, "environment": run.environment}
-    try:
-        json.dumps(stored)
-    except (TypeError, ValueError) as error:
-        remedy = "Take out of `run.config` what is none of these."
-        refuse("run.config", "made of numbers, words, lists and dicts", str(error), remedy)
+    config = check_json("run.config", run.config)
     records = {name: getattr(run, name) for name in DRAWN}
     write_arrays(folder / "records", records, run.log_weights.ndim - 1)
     write_end(run, folder)
-    write_json(folder / "run.json", stored)
+    write_json(folder / "run.json", {"format": FORMAT, "config": config, "environment": run.environment})
 
 
 def write_end(run: "Run", folder: pathlib.Path) -> None:
@@ -58,11 +52,8 @@ def seconds_until(folder: pathlib.Path) -> float:
     try:
         progress = _read_progress(folder)
         return sum(progress.get(name, 0.0) for name in SPENT)
-    except (
-        ValueError,
-        LookupError,
-        TypeError,
-    ):  # They are told, and nothing else: a run whose checkpoints are whole can go on.
+    except (ValueError, LookupError, TypeError):
+        # They are told, and nothing else: a run whose checkpoints are whole can go on.
         return 0.0
 
 

@@ -153,6 +153,16 @@ def write_json(path: pathlib.Path, value: Any) -> None:
     scratch.replace(path)
 
 
+def check_json(name: str, value: Any) -> Any:
+    """Return what JSON can hold, or refuse it before anything is written that could not be read."""
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError) as error:
+        remedy = "Take out what is none of these: JSON cannot hold it."
+        refuse(name, "made of numbers, words, lists and dicts", str(error), remedy)
+    return value
+
+
 def read_json(path: pathlib.Path) -> Any:
     """JSON from a folder of a run, or the reason why not."""
     try:

@@ -10,6 +10,7 @@ import numpy as np
 
 from isotherm.foundation.printable import printable
 from isotherm.runs.bias_notes import notes_on_bias
+from isotherm.runs.columns import columns
 from isotherm.runs.cycle_notes import notes_on_cycles
 from isotherm.runs.disagreement_notes import notes_on_disagreement
 from isotherm.runs.estimates import TOO_HOT, UNKNOWN_BIAS, Estimate, estimate, normalized_weights
@@ -116,10 +117,11 @@ def _notes_on_watched(run: RunEstimates, judged: np.ndarray, found: Estimate) ->
     One visit to a mode on one side of the others may show in the distance from the mean alone.
     """
     mean, spread = np.asarray(found.mean), np.where(np.asarray(found.spread) > 0, found.spread, 1.0)
-    few = run.select(np.unique(np.linspace(0, run.num_draws - 1, _MOST_DRAWS).astype(int)))
-    weights = normalized_weights(np.asarray(few.log_weights)).reshape(-1)
-    flat = [np.asarray(leaf, np.float64).reshape(weights.size, -1) for leaf in jax.tree.leaves(few.draws)]
-    scaled = (np.concatenate(flat, axis=1)[:, judged] - mean) / spread
+    chosen = np.unique(np.linspace(0, run.num_draws - 1, _MOST_DRAWS).astype(int))
+    weights = normalized_weights(np.asarray(run.log_weights)[..., chosen]).reshape(-1)
+    # Of all draws, of which only these numbers are kept.
+    lead = run.log_weights.ndim
+    scaled = (columns(run.draws, lead, judged)[..., chosen, :].reshape(weights.size, -1) - mean) / spread
     scaled = np.where(weights[:, None] > 0, scaled, 0.0)
     directions = np.linalg.eigh((weights[:, None] * scaled).T @ scaled)[1][:, -_NUM_DIRECTIONS:].T
 

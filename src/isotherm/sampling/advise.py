@@ -14,7 +14,7 @@ from isotherm.exchange.rules import Pairing
 from isotherm.exchange.schemes import Scheme
 from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import check_integer, check_real, refuse, short
-from isotherm.sampling.ladder_search import FoundLadder, find_ladder, target_of
+from isotherm.sampling.ladder_search import FoundLadder, find_ladder
 from isotherm.sampling.sample import sample
 from isotherm.sampling.sampler import Sampler, as_potential, check_sampler
 from isotherm.sampling.start import choose_init, first_position
@@ -109,7 +109,7 @@ def advise(
     run = sample(potential, pilot, num_steps=num_steps, burn_in=start, seed=seed, init=init, progress=progress)
     energies = np.asarray(run.energies).T
     variances = np.asarray(run.stats["variance_of_difference"])
-    temperatures = target_of(sampler)[0] * np.asarray(ladder.temperatures) / ladder.temperatures[0]
+    temperatures = float(sampler.temperature) * np.asarray(ladder.temperatures) / ladder.temperatures[0]
     pairs = Pairing(*(jnp.asarray(a) for a in (energies[:, :-1], energies[:, 1:], temperatures[:-1], temperatures[1:])))
     rates = np.array([_mean_acceptance(rule, pairs, variances, factor) for factor in factors], np.float64)
     number = ladder.num_rungs

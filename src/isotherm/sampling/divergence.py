@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from isotherm.foundation.errors import DivergenceError, DivergenceWarning, refuse
-from isotherm.potentials.potential import Potential, WrappedPotential
+from isotherm.potentials.potential import Potential, innermost
 
 _REMEDY = (
     "Lower `step_size`. If the energy itself is not finite in places (a wall, a logarithm of a negative number), no step is small "
@@ -26,8 +26,7 @@ _MOST_SEARCHED = 10**8
 
 def num_lost_in_data(potential: Potential) -> int:
     """How many numbers of the data are not finite."""
-    while isinstance(potential, WrappedPotential):
-        potential = potential.inner
+    potential = innermost(potential)
     return sum(
         int(np.sum(~np.isfinite(leaf)))
         for leaf in jax.tree.leaves(getattr(potential, "data", None))

@@ -1,7 +1,6 @@
 """Everything that is settled before the first iteration: what `sample`, `resume`, `sweep` and pilots have in common."""
 
 import dataclasses
-import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,6 +24,7 @@ from isotherm.potentials.potential import Potential, energy_dtype, innermost
 from isotherm.runs.bias import MOST_COORDINATES
 from isotherm.runs.pytree_json import named_leaves
 from isotherm.runs.record_times import RecordTimes
+from isotherm.runs.store import check_json
 from isotherm.sampling.data_source import DataSource, source_of
 from isotherm.sampling.describe import describe
 from isotherm.sampling.divergence import num_lost_in_data
@@ -166,6 +166,7 @@ def _configuration(
     shapes = {
         name: [list(leaf.shape[lead:]), str(leaf.dtype)] for name, leaf in named_leaves(prepared.position).items()
     }
+    num_examples = getattr(innermost(potential), "num_data", None)
     return {
         "sampler": describe(sampler),
         "potential": describe(potential),
@@ -176,7 +177,7 @@ def _configuration(
         "start_energy": energy,
         "temperature": temperature_of_draws(sampler, prepared.times),
         "is_exact": potential.is_exact,
-        "num_examples": _as_int(getattr(innermost(potential), "num_data", None)),
+        "num_examples": None if num_examples is None else int(num_examples),
         "reads_noise": bool(sampler.coupling.needs.noise and potential.has_residuals),
         "is_constrained": potential.space is not None,
         "is_joint": sampler.kernel.is_joint,
@@ -184,23 +185,8 @@ def _configuration(
         "has_one_start": _has_one_start(prepared.position, lead),
         "start_spread": _start_spread(prepared.position, lead) if potential.space is None else None,
         "thread_pool_size": thread_pool_size(),
-        "source": _check_source(source),
+        "source": check_json("source", source),
     }
-
-
-def _check_source(source: Any) -> Any:
-    """What JSON can hold, before a run is written that could not be read."""
-    try:
-        json.dumps(source)
-    except (TypeError, ValueError) as error:
-        refuse(
-            "source", "made of numbers, words, lists and dicts", str(error), "Leave the rest out: JSON cannot hold it."
-        )
-    return source
-
-
-def _as_int(number: Any) -> int | None:
-    return None if number is None else int(number)
 
 
 def _has_one_start(position: Any, lead: int) -> bool:

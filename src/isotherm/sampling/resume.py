@@ -25,7 +25,7 @@ from isotherm.sampling.drive import Host, Reached, drive
 from isotherm.sampling.layout import Layout
 from isotherm.sampling.lock import locked
 from isotherm.sampling.progress import Status
-from isotherm.sampling.sample import ready
+from isotherm.sampling.sample import check_run, ready
 from isotherm.sampling.sampler import Sampler, as_potential, check_sampler
 from isotherm.sampling.settings import Settings, thread_pool_size
 from isotherm.sampling.start import on_host
@@ -116,7 +116,9 @@ def _go_on(
     position = _read_start(folder, init)
     if Layout(None, settings.num_runs, settings.num_ladders).total is None:
         position = jax.tree.map(lambda leaf: leaf[None], position)
-    prepared = ready(potential, _with_stored_ladder(sampler, config), settings, position, collect, config["source"])
+    sampler = _with_stored_ladder(sampler, config)
+    check_run(potential, sampler, settings, position, collect)
+    prepared = ready(potential, sampler, settings, position, collect, config["source"])
     asked = prepared.configs[0]
     _compare(config, asked)
     checkpoints = Checkpoints(folder)

@@ -127,7 +127,8 @@ def sample(
     }
     # All that can be refused is refused before a pilot runs, which may decide on the number of chains.
     settings = settings_of(sampler, init, **given)
-    check_run(potential, sampler, settings, _starts(init, settings), collect)
+    position = _starts(init, settings)
+    check_run(potential, sampler, settings, position, collect)
     host = Host(folder, checkpoint_every, progress, throw, callback, measure_bias)
     if resume and folder is not None and (folder / "run.json").exists():
         from isotherm.sampling.resume import go_on_with
@@ -138,9 +139,12 @@ def sample(
             stack.enter_context(_claimed(folder))
         tick, chosen = time.perf_counter(), sampler
         sampler = with_ladder(potential, sampler, lambda: first_position(init, seed), seed, progress)
-        ladder_seconds = 0.0 if sampler is chosen else time.perf_counter() - tick
-        settings = settings_of(sampler, init, **given)
-        position = _starts(init, settings)
+        ladder_seconds = 0.0
+        if sampler is not chosen:
+            ladder_seconds = time.perf_counter() - tick
+            settings = settings_of(sampler, init, **given)
+            position = _starts(init, settings)
+            check_run(potential, sampler, settings, position, collect)
         prepared = ready(potential, sampler, settings, position, collect, source, ladder_seconds)
         if folder is not None:
             _write_start(prepared, folder)
@@ -170,8 +174,7 @@ def ready(
     source: dict[str, Any] | None,
     pilot_seconds: float = 0.0,
 ) -> PreparedRun:
-    """A run of one sampler, once all that can be refused was. `pilot_seconds` were spent on pilots before."""
-    check_run(potential, sampler, settings, position, collect)
+    """A run of one sampler that `check_run` has let pass. `pilot_seconds` were spent on pilots before."""
     layout = Layout(None, settings.num_runs, settings.num_ladders)
     tick, chosen = time.perf_counter(), sampler
     sampler = with_pilot(potential, sampler, settings, position)
