@@ -101,6 +101,15 @@ def test_svgd_spreads_over_a_gaussian():
     np.testing.assert_allclose(particles.var(axis=0), 1.7, rtol=0.15)
 
 
+def test_two_particles_keep_their_distance():
+    """With h = 4 a^2 / log 3 the particles at a and -a rest where -a + a / 3 + tau log 3 / (3 a) = 0."""
+    starts = iso.per_chain(jnp.array([[0.2], [-1.5]]))
+    sampler = iso.svgd(step_size=0.3, temperature=1.7)
+    run = iso.sample(lambda x: 0.5 * jnp.sum(x**2), sampler, num_steps=500, burn_in=499, num_chains=2, init=starts)
+    rest = np.sqrt(1.7 * np.log(3.0) / 2.0)
+    np.testing.assert_allclose(run.draws[:, 0, 0], [rest, -rest], rtol=1e-3)
+
+
 def key_normal(key):
     return jax.random.normal(key, (2,))
 

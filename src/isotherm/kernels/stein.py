@@ -78,12 +78,15 @@ class Stein(Kernel):
 
 
 def _median(values: Array) -> Array:
-    """The median by bisection, to 24 bits of the largest value: far cheaper than sorting, and it needs no more."""
+    """The median by bisection, to 24 bits of the largest value: far cheaper than sorting, and it needs no more.
+
+    The upper one of an even number: the lower one of two particles would be the distance of each to itself.
+    """
 
     def halve(_, ends):
         low, high = ends
         middle = 0.5 * (low + high)
-        is_low = 2 * jnp.sum(values <= middle) < values.size
+        is_low = 2 * jnp.sum(values <= middle) <= values.size
         return jnp.where(is_low, middle, low), jnp.where(is_low, high, middle)
 
     low, high = lax.fori_loop(0, 24, halve, (jnp.zeros((), values.dtype), jnp.max(values)))
