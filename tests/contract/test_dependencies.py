@@ -1,5 +1,6 @@
 """A program is compiled anew when its functions read other values, and only then."""
 
+import collections
 import dataclasses
 import types
 
@@ -16,6 +17,7 @@ scale = 1.0
 table = {"scale": [1.0]}
 array = np.ones(1)
 holder = types.SimpleNamespace(scale=1.0)
+queue = collections.deque([1.0])
 
 
 @dataclasses.dataclass
@@ -61,6 +63,49 @@ def of_default(x, factor=array):
     return 0.5 * jnp.sum(factor * x**2)
 
 
+class Constants:
+    scale = 1.0
+
+
+class Half:
+    factor = 1.0
+
+    @property
+    def half(self):
+        return 0.5 * type(self).factor
+
+
+half = Half()
+
+
+def of_class(x):
+    return 0.5 * Constants.scale * jnp.sum(x**2)
+
+
+def of_property(x):
+    return half.half * jnp.sum(x**2)
+
+
+def of_queue(x):
+    """A type of a library, which is not looked into: only the trace shows the number."""
+    return 0.5 * queue[0] * jnp.sum(x**2)
+
+
+def nested(depth):
+    def outer():
+        return inner()
+
+    inner = stiffness if depth == 0 else nested(depth - 1)
+    return outer
+
+
+deep = nested(25)
+
+
+def of_deep_calls(x):
+    return 0.5 * deep() * jnp.sum(x**2)
+
+
 def closed_over():
     def energy(x):
         return 0.5 * inner() * jnp.sum(x**2)
@@ -73,7 +118,7 @@ def closed_over():
 
 def change(value):
     global scale
-    scale = table["scale"][0] = holder.scale = spring.stiffness = value
+    scale = table["scale"][0] = holder.scale = spring.stiffness = queue[0] = Constants.scale = Half.factor = value
     array[:] = value
 
 
@@ -83,7 +128,21 @@ def as_before():
     change(1.0)
 
 
-ENERGIES = (of_global, of_called, of_container, of_array, of_attribute, of_instance, spring, of_default, closed_over())
+ENERGIES = (
+    of_global,
+    of_called,
+    of_container,
+    of_array,
+    of_attribute,
+    of_instance,
+    spring,
+    of_default,
+    of_class,
+    of_property,
+    of_queue,
+    of_deep_calls,
+    closed_over(),
+)
 
 
 def spread(energy):
@@ -99,6 +158,18 @@ def test_a_changed_value_is_sampled(energy):
     assert spread(energy) == pytest.approx(0.2 / np.sqrt(0.75), abs=0.03)
 
 
+@pytest.mark.parametrize(
+    "energy",
+    [e for e in ENERGIES if e not in (of_queue, of_deep_calls)],
+    ids=lambda e: getattr(e, "__name__", "instance"),
+)
+def test_a_changed_value_is_seen_without_a_trace(energy):
+    before = dependencies(energy)
+    assert before == dependencies(energy)
+    change(25.0)
+    assert before != dependencies(energy)
+
+
 def test_nothing_is_compiled_where_nothing_changed():
     spread(of_called)
     number = programs.num_programs()
@@ -106,12 +177,32 @@ def test_nothing_is_compiled_where_nothing_changed():
     assert programs.num_programs() == number
 
 
-def test_a_loop_by_hand_sees_the_change():
+def test_traces_of_one_energy_are_recognized():
+    """Custom derivatives and loops are named by addresses in some traces, which would compile every run anew."""
+
+    @jax.custom_vjp
+    def square(x):
+        return x**2
+
+    square.defvjp(lambda x: (x**2, x), lambda x, g: (2.0 * x * g,))
+
+    def energy(x):
+        turns = jax.lax.while_loop(lambda k: k < 3, lambda k: k + 1, 0)
+        return jnp.sum(square(x)) + jax.nn.logsumexp(x) + jnp.sum(jax.nn.relu(x)) + turns
+
+    spread(energy)
+    number = programs.num_programs()
+    spread(energy)
+    assert programs.num_programs() == number
+
+
+@pytest.mark.parametrize("energy", [of_global, of_queue], ids=lambda e: e.__name__)
+def test_a_loop_by_hand_sees_the_change(energy):
     sampler = iso.sgld(0.02)
     energies = []
     for value in (1.0, 25.0):
         change(value)
-        state = sampler.init(of_global, jnp.ones(1))
+        state = sampler.init(energy, jnp.ones(1))
         energies.append(float(sampler.step(jax.random.key(0), state)[1].energy[0]))
     assert energies == [0.5, 12.5]
 

@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from isotherm.runs.agreement import num_stretches
 from isotherm.runs.estimates import estimate
 
 IS_OPTIMIZED = False
@@ -45,3 +46,28 @@ def test_many_coordinates_differ_by_chance_and_long_chains_must_agree_more():
     found = estimate(lambda x: x, long, np.zeros((4, 40_000)))
     assert found.r_hat[0] < 1.05
     assert any("disagree" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("draws", [6, 10, 40])
+def test_few_independent_draws_do_not_disagree(draws):
+    """The means of n independent draws differ by a variance of 1 / n: without their share R-hat of ten draws is 1.12."""
+    x = np.random.default_rng(0).standard_normal((4, draws, 2_000))
+    found = np.asarray(estimate(lambda v: v, x, np.zeros((4, draws))).r_hat)
+    assert np.median(found) < 1.03
+    apart = x + np.array([2.0, -2.0, 2.0, -2.0])[:, None, None]
+    assert np.median(np.asarray(estimate(lambda v: v, apart, np.zeros((4, draws))).r_hat)) > 1.5
+
+
+def test_every_chain_has_stretches_of_its_own():
+    assert num_stretches(4, 10_000) == 32
+    assert num_stretches(200, 10_000) == 8
+    assert num_stretches(200, 3) == 2
+
+
+def test_constant_values_have_no_error_and_do_not_disagree():
+    x = np.random.default_rng(0).standard_normal((4, 100, 1)) + 1e6
+    found = estimate(lambda v: 0.1 + 0.0 * v, x, np.zeros((4, 100)))
+    assert np.isnan(found.std_error).all()
+    assert np.isnan(found.r_hat).all()
+    assert any("all draws have the same value" in note for note in found.notes)
+    assert np.isfinite(estimate(lambda v: v, x, np.zeros((4, 100))).std_error).all()

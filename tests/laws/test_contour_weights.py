@@ -220,6 +220,13 @@ def test_the_thesis_field_is_told_when_theta_runs_away():
     assert np.ptp(fifths) < 1.0  # Weights do not sink with the theta of the other bins.
 
 
+def test_a_running_sum_ends_at_one_and_is_not_told_to_run_away():
+    sampler = iso.awsgld(0.05, partition=Partition(0.5, 0.5, 40), zeta=0.5)
+    run = iso.sample(NORMAL, sampler, num_steps=40_000, num_chains=4, thinning=20, init=jnp.zeros(2))
+    np.testing.assert_allclose(run.stats["theta"][..., -1], 1.0, rtol=1e-3)
+    assert "run away" not in str(run.summary())
+
+
 def test_a_temperature_of_zero_has_no_weights():
     with pytest.raises(ValueError, match="`temperature` must be a finite real number above 0; got 0"):
         iso.csgld(0.1, partition=(0.0, 1.0, 5), temperature=0.0)

@@ -179,3 +179,31 @@ def test_slow_chains_do_not_look_cold():
     assert slow.bias is not None
     own = np.mean(np.var(slow.bias.values, axis=1)) / np.mean(np.var(slow.bias.values, axis=(0, 1)))
     assert own < 0.9
+
+
+def two_narrow_wells(x):
+    """Normal laws of variance 1/4 around 5 and -5, of masses .7 and .3."""
+    wells = [jnp.log(mass) - 2.0 * jnp.sum((x - center) ** 2) for mass, center in ((0.7, 5.0), (0.3, -5.0))]
+    return -jnp.logaddexp(*wells)
+
+
+def in_either_well(key):
+    center = jnp.where(jax.random.bernoulli(key, 0.7), 5.0, -5.0)
+    return center + 0.5 * jax.random.normal(jax.random.fold_in(key, 1), (2,))
+
+
+@pytest.mark.parametrize("energy_scale", [0.0, 3.0])
+def test_noise_widens_each_of_several_wells(energy_scale):
+    """x' = x - eps (4 x + noise) + sqrt(2 eps) xi in each well: across both, gradients say little of how wide either is."""
+    step, noise = 0.02, 4.0
+    potential = iso.with_noise(iso.from_energy(two_narrow_wells), energy_scale=energy_scale, gradient_scale=noise)
+    settings = {"num_steps": 20_000, "num_chains": 16, "burn_in": 500, "thinning": 10, "init": in_either_well}
+    run = sampled(potential, iso.sgld(step), **settings)
+    variance = (2.0 * step + (step * noise) ** 2) / (1.0 - (1.0 - 4.0 * step) ** 2)
+    found = run.estimate(lambda x: (jnp.abs(x[0]) - 5.0) ** 2)
+    assert abs(found.mean - variance) < 4.0 * found.std_error
+    assert found.bias == pytest.approx(variance - 0.25, rel=0.1)
+    excess, error = heats_of(run)
+    np.testing.assert_allclose(excess[0], 4.0 * variance - 1.0, atol=4.0 * error[0])
+    assert error[0] < 0.05
+    assert not any("jumps" in note for note in run.summary().notes)

@@ -38,12 +38,14 @@ class Points(NamedTuple):
         model_state: likewise.
         keys: of batches and of synthetic noise, shape (K, P, 2).
         batches: the iterations whose batches are meant, shape (K,).
+        wells: in which well they are, shape (K, P).
     """
 
     position: Any
     model_state: Any
     keys: ArrayLike
     batches: ArrayLike
+    wells: ArrayLike
 
 
 def felt_at(parts: Parts, coupling: Any, points: Points, coordinates: Array, centers: Any, iteration: Array) -> Felt:
@@ -54,7 +56,7 @@ def felt_at(parts: Parts, coupling: Any, points: Points, coordinates: Array, cen
         coupling: the state of the coupling, whose multiplier acts.
         points: positions and batches.
         coordinates: the places of those that are wanted, in a flat position.
-        centers: a position for every chain, from which virials are taken, leaves (P, ...).
+        centers: a position for every chain and well, from which virials are taken, leaves (P, W, ...).
         iteration: whose step size, temperature and gain hold.
     """
     potential = parts.potential
@@ -70,7 +72,7 @@ def felt_at(parts: Parts, coupling: Any, points: Points, coordinates: Array, cen
         return jax.value_and_grad(energy, has_aux=True)(position)
 
     def of_chains(given):
-        position, state, own, number = given
+        position, state, own, number, wells = given
         if potential.is_batch_shared:
             # That of the first chain.
             batch = potential.batch(own[0], number)
@@ -80,12 +82,13 @@ def felt_at(parts: Parts, coupling: Any, points: Points, coordinates: Array, cen
         (energies, priors), gradient = over_chains(
             parts.chain_mode, of_one, position, state, own, drops_axis_of_one=True
         )
+        around = jax.tree.map(lambda leaf: leaf[jnp.arange(len(leaf)), wells], centers)
         if parts.coupling.log_weights is None or potential.is_exact:
             chosen = _chosen(gradient, coordinates)
-            return Felt(energies, chosen, chosen, _virial(position, centers, gradient))
+            return Felt(energies, chosen, chosen, _virial(position, around, gradient))
         _, move = parts.coupling.update(coupling, None, coupling_inputs(parts, energies, priors, iteration))
         pull = jax.vmap(lambda *one: multiplied(parts, *one))(position, gradient, move.multiplier)
-        virial = _virial(position, centers, pull)
+        virial = _virial(position, around, pull)
         return Felt(energies, _chosen(gradient, coordinates), _chosen(pull, coordinates), virial)
 
     number = len(jax.tree.leaves(points)[0])

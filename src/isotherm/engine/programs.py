@@ -16,7 +16,7 @@ from isotherm.foundation.parts import functions_of
 
 _PROGRAMS: dict[Any, Callable[..., Any]] = {}
 # What the functions of the programs read when they were last looked at.
-_READ: dict[int, Any] = {}
+_READ: dict[Any, Any] = {}
 
 
 @under_debug_settings
@@ -42,16 +42,34 @@ def call(
     return program(*leaves)
 
 
-def look_again(tree: Any) -> None:
-    """Drop the programs of those functions in a tree that read other values now, such as a global that was assigned anew."""
-    for function in functions_of(jax.tree.structure(tree)):
-        now, before = dependencies(function), _READ.get(id(function))
-        if before is None:
-            weakref.finalize(function, _READ.pop, id(function), None).atexit = False
-        _READ[id(function)] = now
-        if before is not None and before != now:
-            for key in [key for key in _PROGRAMS if any(f is function for part in key[1] for f in functions_of(part))]:
-                _PROGRAMS.pop(key, None)
+def look_again(tree: Any, potential: Any, shapes: str, fingerprint: int) -> None:
+    """Drop the programs of those functions in a tree that read other values now, such as a global that was assigned anew.
+
+    Args:
+        tree: what holds the functions.
+        potential: the part of it that has the energy.
+        shapes: with which the energy was traced.
+        fingerprint: of what was traced, which sees all that any of its functions reads, however deep.
+    """
+    changed = [f for f in functions_of(jax.tree.structure(tree)) if _has_changed(id(f), (f,), dependencies(f))]
+    own = tuple(functions_of(jax.tree.structure(potential)))
+    if own and _has_changed((tuple(map(id, own)), shapes), own, fingerprint):
+        changed += own
+    if changed:
+        for key in [
+            key for key in _PROGRAMS if any(f is g for part in key[1] for f in functions_of(part) for g in changed)
+        ]:
+            _PROGRAMS.pop(key, None)
+
+
+def _has_changed(key: Any, functions: tuple[Any, ...], now: Any) -> bool:
+    """Whether what functions read is not what it was when they were last looked at."""
+    before = _READ.get(key)
+    if before is None:
+        for function in functions:
+            weakref.finalize(function, _READ.pop, key, None).atexit = False
+    _READ[key] = now
+    return before is not None and before != now
 
 
 def read_by(tree: Any) -> tuple[Any, ...]:

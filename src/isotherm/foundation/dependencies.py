@@ -19,11 +19,11 @@ from jax.core import Tracer
 from isotherm.foundation.parts import Held
 
 # How deep containers and called functions are followed, and how many values are looked at in all.
-_MAX_DEPTH, _MAX_VALUES = 8, 20_000
+_MAX_DEPTH, _MAX_VALUES = 40, 20_000
 # Arrays of JAX cannot change; larger ones are compared by identity.
 _MAX_COPIED_BYTES = 1 << 20
 _LIBRARIES = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
-_PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype, type, type(Ellipsis))
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype, type(Ellipsis))
 
 
 def dependencies(function: Any) -> tuple[Any, ...]:
@@ -91,6 +91,8 @@ class _Walk:
             yield from _filled(value, lambda content: self.values_of(content, depth))
         elif isinstance(value, types.ModuleType):
             yield Held(value)
+        elif isinstance(value, type):
+            yield from self._of_class(value, depth)
         elif (
             _is_users(type(value).__module__)
             or dataclasses.is_dataclass(value)
@@ -100,12 +102,20 @@ class _Walk:
             yield from self.values_of(getattr(value, "__dict__", ()), depth)
             for name in _slots(type(value)):
                 yield from self.values_of(getattr(value, name, None), depth)
-            for base in type(value).__mro__:
-                for part in vars(base).values() if _is_users(base.__module__) else ():
-                    if isinstance(part, types.FunctionType):
-                        yield from self.values_of(part, depth)
+            yield from self._of_class(type(value), depth)
         else:
             yield Held(value)
+
+    def _of_class(self, kind: type, depth: int) -> Iterator[Any]:
+        """The attributes and methods of a class, as far as they are the user's."""
+        for base in kind.__mro__:
+            for name, part in vars(base).items() if _is_users(base.__module__) else ():
+                if isinstance(part, property):
+                    part = (part.fget,)
+                elif isinstance(part, (staticmethod, classmethod)):
+                    part = part.__func__
+                if not name.startswith("__") or isinstance(part, types.FunctionType):
+                    yield from self.values_of(part, depth)
 
     def _of_function(self, function: types.FunctionType, depth: int) -> Iterator[Any]:
         yield Held(function.__code__)

@@ -62,8 +62,9 @@ class LikelihoodPotential(Potential):
     num_used: int | None = None
     is_streamed: Static[bool] = False
 
-    # Of the function that gives one value per example, as users know it.
-    _function_name: ClassVar[str] = "log_likelihood"
+    # Of the function that gives one value per example, as users know it; and whether a value may depend on other examples.
+    function_name: ClassVar[str] = "log_likelihood"
+    may_mix_examples: ClassVar[bool] = False
 
     def __post_init__(self):
         lengths = [leaf.shape[0] if np.ndim(leaf) else -1 for leaf in jax.tree.leaves(self.data)]
@@ -177,7 +178,7 @@ class LikelihoodPotential(Potential):
         if getattr(values, "shape", None) != batch.weights.shape:
             rule = f"a function that returns one value per example, shape {batch.weights.shape}"
             got = f"shape {getattr(values, 'shape', None)}"
-            refuse(self._function_name, rule, got, "Do not sum or average over the batch.")
+            refuse(self.function_name, rule, got, "Do not sum or average over the batch.")
         weights = batch.weights.astype(values.dtype)
         likelihood = jnp.sum(values * weights) * (batch.num_data.astype(values.dtype) / jnp.sum(weights))
         prior = self.prior_energy(position).astype(values.dtype)

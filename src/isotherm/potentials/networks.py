@@ -73,7 +73,9 @@ class NetworkPotential(LikelihoodPotential):
         prepare: maps inputs as they are stored to what the network takes, in training and prediction; None leaves them.
     """
 
-    _function_name: ClassVar[str] = "loss"
+    function_name: ClassVar[str] = "loss"
+    # BatchNorm does; losses are looked at when the potential is built.
+    may_mix_examples: ClassVar[bool] = True
 
     network: Network
     loss: Loss

@@ -45,6 +45,10 @@ class NoisyPotential(WrappedPotential):
     is_exact = False  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
     has_residuals = False  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
 
+    @property
+    def has_gradient_of_energy(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.gradient_scale is None and self.inner.has_gradient_of_energy
+
     def __post_init__(self):
         check_real("energy_scale", self.energy_scale, "Give a standard deviation.", minimum=0.0)
         if self.gradient_scale is not None:

@@ -5,11 +5,14 @@ n out of N examples, and the density at temperature tau is exp(-U(x) / tau). The
 """
 
 import dataclasses
-from collections.abc import Callable
+import re
+import zlib
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from isotherm.foundation.errors import refuse
@@ -46,6 +49,7 @@ class Potential(Part):
             exchange refuses to read less than its rungs temper, unless it is told to (`ignores_prior`).
         has_residuals: whether evaluations on mini-batches say what each example adds to the noise; see `Evaluation`.
         is_streamed: whether data stay on the host and batches travel; then there are `places`, `data` and `num_data`.
+        has_gradient_of_energy: whether the gradient of an evaluation is that of its energy, noise and all.
     """
 
     is_exact: bool = True
@@ -53,6 +57,7 @@ class Potential(Part):
     coupling_includes_prior: bool = True
     has_residuals: bool = False
     is_streamed: bool = False
+    has_gradient_of_energy: bool = True
 
     @property
     def has_data(self) -> bool:
@@ -152,6 +157,10 @@ class WrappedPotential(Potential):
         return self.inner.is_streamed
 
     @property
+    def has_gradient_of_energy(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.inner.has_gradient_of_energy
+
+    @property
     def loss_without_inputs(self) -> float | None:
         return self.inner.loss_without_inputs
 
@@ -199,8 +208,22 @@ def innermost(potential: Any) -> Any:
     return potential
 
 
-def energy_dtype(potential: Potential, one: Any) -> str:
-    """The type of energies at positions like `one`. Refuses what is no real scalar. Traces, runs nothing."""
+class EnergyTrace(NamedTuple):
+    """What an energy does, as JAX traces it.
+
+    Attributes:
+        dtype: of its values.
+        shapes: of what it was traced with.
+        fingerprint: of the operations, and of all numbers that the energy reads beside its arguments.
+    """
+
+    dtype: str
+    shapes: str
+    fingerprint: int
+
+
+def energy_trace(potential: Potential, one: Any) -> EnergyTrace:
+    """The energy at positions like `one`. Refuses what is no real scalar. Traces, runs nothing."""
 
     def energy(position, potential):
         words, zero = jnp.zeros(2, jnp.uint32), jnp.zeros((), jnp.int32)
@@ -208,17 +231,33 @@ def energy_dtype(potential: Potential, one: Any) -> str:
         batch = potential.batch(words, zero)
         return potential.evaluate(position, batch, noise, potential.init_model_state()).energy
 
-    return check_scalar_energy("energy", energy, one, potential)
-
-
-def check_scalar_energy(name: str, function: Callable[..., Any], *arguments: Any) -> str:
-    """Refuse a function whose value at `arguments` is not one real floating-point number. Traces, runs nothing."""
-    shapes = [leaf.shape for leaf in jax.tree.leaves(arguments[0])]
+    shapes = [leaf.shape for leaf in jax.tree.leaves(one)]
     where = f"It was called with a position of shapes {shapes}."
     rule = "a function that runs at the start"
-    value = call_traced(name, rule, jax.eval_shape, function, *arguments, where=where)
+    traced, value = call_traced("energy", rule, jax.make_jaxpr(energy, return_shape=True), one, potential, where=where)
     shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
     if shape != () or dtype is None or not jnp.issubdtype(dtype, jnp.floating):
         got = f"{dtype}{list(shape)}" if shape is not None else type(value).__name__
-        refuse(name, "a function that returns one real scalar", got, "Sum over components and return a float.")
-    return str(dtype)
+        refuse("energy", "a function that returns one real scalar", got, "Sum over components and return a float.")
+    # The text names some functions by their addresses, which are other ones in every trace.
+    fingerprint = zlib.crc32(re.sub(r"0x[0-9a-f]+", "", str(traced.jaxpr)).encode())
+    for number in _numbers_in(traced):
+        array = np.ascontiguousarray(number)
+        fingerprint = zlib.crc32(f"{array.dtype}{array.shape}".encode(), fingerprint)
+        fingerprint = zlib.crc32(array.view(np.uint8).data if array.size else b"", fingerprint)
+    return EnergyTrace(str(dtype), str(traced.in_avals), fingerprint)
+
+
+def _numbers_in(traced: Any) -> Iterator[Any]:
+    """Constants of a jaxpr, closed or open, and of those inside it, which its text leaves out."""
+    for number in getattr(traced, "consts", ()):
+        if not jnp.issubdtype(number.dtype, jax.dtypes.prng_key) and getattr(number, "is_fully_addressable", True):
+            yield np.asarray(number)
+    for equation in getattr(traced, "jaxpr", traced).eqns:
+        for given in equation.invars:
+            # A literal has a value, a variable has none.
+            if np.ndim(getattr(given, "val", 0.0)) > 0:
+                yield np.asarray(given.val)  # pyright: ignore[reportAttributeAccessIssue]
+        for parameter in jax.tree.leaves(tuple(equation.params.values()), is_leaf=lambda part: hasattr(part, "eqns")):
+            if hasattr(parameter, "eqns"):
+                yield from _numbers_in(parameter)

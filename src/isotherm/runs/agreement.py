@@ -6,6 +6,8 @@ import numpy as np
 import scipy
 
 MOST_STRETCHES = 128
+# Of every chain, where it has as many draws: fewer do not tell how well each of them is known.
+_LEAST_STRETCHES = 8
 # R-hat of chains that disagree, if there are few draws; no R-hat below the second is worth a word.
 _DISAGREEING, _AGREEING = 1.05, 1.01
 _BY_CHANCE = 1e-3
@@ -32,25 +34,32 @@ class Stretches(NamedTuple):
 def num_stretches(num_chains: int, num_draws: int) -> int:
     """Stretches of a chain: the smallest power of two that gives `MOST_STRETCHES` in all, and no more than there are draws."""
     number = 1
-    while num_chains * number < MOST_STRETCHES and 2 * number <= num_draws:
+    while (num_chains * number < MOST_STRETCHES or number < _LEAST_STRETCHES) and 2 * number <= num_draws:
         number *= 2
     return number
 
 
-def r_hat_of(stretches: Stretches) -> np.ndarray:
-    """sqrt(1 + B / W) over halves of chains, each counting with its weight: B the variance of their means, W that within them."""
+def r_hat_of(stretches: Stretches, draws_per_chain: float) -> np.ndarray:
+    """sqrt((n - 1) / n * (1 + B / W)) over halves of chains of n draws, each half counting with its weight.
+
+    B is the variance of their means, W that within them: 1 on average for independent draws, however few. NaN where halves have
+    fewer than two draws.
+    """
     num_chains, length, number = stretches.first.shape
     halves = min(length, 2)
     parts = (part.reshape(num_chains * halves, length // halves, -1).sum(axis=1) for part in stretches)
     mass, first, second = parts
-    if len(mass) < 2:
+    draws = draws_per_chain / halves
+    if len(mass) < 2 or draws < 2:
         return np.full(number, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = mass / mass.sum()
         mean = np.where(mass > 0, first / mass, 0.0)
         within = np.sum(share * np.where(mass > 0, second / mass - mean**2, 0.0), axis=0)
         between = np.sum(share * (mean - np.sum(share * mean, axis=0)) ** 2, axis=0)
-        return np.where(between > 0, np.sqrt(1.0 + between / np.maximum(within, 0.0)), 1.0)
+        between *= len(mass) / (len(mass) - 1)
+        squared = (1.0 - 1.0 / draws) * (1.0 + between / np.maximum(within, 0.0))
+        return np.where(between > 0, np.sqrt(np.maximum(squared, 1.0)), 1.0)
 
 
 def largest_r_hat(num_halves: int, draws_within: np.ndarray) -> np.ndarray:

@@ -297,8 +297,9 @@ def notes_on_contours(run: RunEstimates) -> list[str]:
             '`partition="auto"` find it from a start among typical energies.'
         )
     notes += _notes_on_settling(run)
-    theta = np.asarray(stats["theta"])
-    if is_a(run.config["sampler"]["coupling"]["field"], "Theta") and np.max(theta[..., -1]) > 0.9:
+    theta, field = np.asarray(stats["theta"]), run.config["sampler"]["coupling"]["field"]
+    # A cumulative theta ends at 1.
+    if is_a(field, "Theta") and not is_a(field, "Cumulative") and np.max(theta[..., -1]) > 0.9:
         notes.append(
             'Theta has run away into the top bin, where psi is 1 and nothing pushes it back: the field "theta" has no fixed point '
             'here. Raise the partition above all energies, or use the field "psi".'

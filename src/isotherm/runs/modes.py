@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from isotherm.runs.bias import Bias
 
 
-# Of sums of weights.
-_ROUNDING = 1e-9
-
-
 def mode_masses(modes: Any, draws: Any, log_weights: np.ndarray, num_modes: int | None = None) -> np.ndarray:
     """Weight of the draws that belong to each mode.
 
@@ -52,13 +48,7 @@ def estimate_mode_masses(
     def indicators(positions):
         return (np.asarray(label(positions), int)[:, None] == np.arange(count)).astype(float)
 
-    found = estimate_each(indicators, draws, log_weights, bias, are_particles)
-    # That of a mode which nobody met, or nobody left, is not zero.
-    is_unknown = (found.mean <= 0.0) | (found.mean >= 1.0 - _ROUNDING)
-    if not np.any(is_unknown):
-        return found
-    notes = (*found.notes, "The error of modes that no draw was in, or all were, is unknown.")
-    return found._replace(std_error=np.where(is_unknown, np.nan, found.std_error), notes=notes)
+    return estimate_each(indicators, draws, log_weights, bias, are_particles)
 
 
 def _labels(modes: Any, draws: Any, log_weights: np.ndarray, num_modes: int | None) -> tuple[Callable[[Any], Any], int]:

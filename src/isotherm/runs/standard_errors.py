@@ -39,6 +39,8 @@ HEAVIEST_TAIL = 0.5
 _MANY_DEVIATIONS = 1e3
 # How a note on chains that disagree begins.
 DISAGREEMENT = "Chains disagree with one another"
+# Of a square: what rounding leaves of a variance.
+_ROUNDING = 1e-13
 # The least that the largest weight must be over the mean for a tail to be looked for.
 _LARGEST_OVER_MEAN = 10.0
 
@@ -61,6 +63,7 @@ class Errors(NamedTuple):
         drift: how far the first eighth of the run is from its second half, in standard deviations of that, shape (K,); zero where
             chance explains it.
         is_single: whether one draw has all of the weight.
+        is_constant: whether all draws have the same value, shape (K,).
     """
 
     mean: np.ndarray
@@ -76,6 +79,7 @@ class Errors(NamedTuple):
     draws_within: np.ndarray
     drift: np.ndarray
     is_single: bool
+    is_constant: np.ndarray
 
 
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")
@@ -87,16 +91,20 @@ def errors_of(stretches: Stretches, log_weights: np.ndarray) -> Errors:
     mass, first, second = stretches
     total = mass.sum()
     mean = first.sum(axis=(0, 1)) / total
-    spread = np.maximum(second.sum(axis=(0, 1)) / total - mean**2, 0.0)
+    square = second.sum(axis=(0, 1)) / total
+    spread = np.maximum(square - mean**2, 0.0)
+    # Where all values are the same the sums leave rounding.
+    is_constant = spread <= _ROUNDING * square
+    spread = np.where(is_constant, 0.0, spread)
     sums = (first - mean * mass[..., None]) / total
     variance, merged, carrying = _variance(sums)
     degrees = np.minimum(merged - 1.0, 2.0 / np.maximum(1.0 / carrying - 1.0 / merged, 1e-12))
     # A single draw has no spread, which says nothing of how far it is from the mean.
     is_single = np.count_nonzero(np.isfinite(log_weights)) == 1
-    effective = np.where(variance > 0, spread / variance, np.nan if is_single else np.inf)
+    effective = np.where((variance > 0) & ~is_constant, spread / variance, np.nan)
     num_chains = len(mass)
     of_chain = np.sum(sums, axis=1, keepdims=True) * (mass / np.sum(mass, axis=1, keepdims=True))[..., None]
-    draws_within = spread / np.maximum(_variance(sums - of_chain)[0], 1e-300)
+    draws_within = spread / np.maximum(_variance(sums - of_chain, is_centered=True)[0], 1e-300)
     is_alone = merged == num_chains
     is_slow = is_alone & (effective < _DRAWS_PER_CHAIN * num_chains) & (num_chains < _MANY_CHAINS)
     is_slow |= (merged - 1 < _FEWEST_DEGREES) & (variance > 0)
@@ -104,7 +112,8 @@ def errors_of(stretches: Stretches, log_weights: np.ndarray) -> Errors:
     if mass.size >= MOST_STRETCHES:
         is_rare |= _num_carrying(sums) < _FEWEST_CARRYING
     tail = tail_that_matters(log_weights)
-    is_unknown = is_slow | is_rare | (tail > HEAVIEST_TAIL) | is_single
+    is_slow, is_rare = is_slow & ~is_constant, is_rare & ~is_constant
+    is_unknown = is_slow | is_rare | (tail > HEAVIEST_TAIL) | is_single | is_constant
     known = np.where(is_unknown, np.nan, np.sqrt(variance))
     return Errors(
         mean,
@@ -112,14 +121,15 @@ def errors_of(stretches: Stretches, log_weights: np.ndarray) -> Errors:
         degrees,
         effective,
         np.sqrt(spread),
-        r_hat_of(stretches),
+        np.where(is_constant, np.nan, r_hat_of(stretches, np.count_nonzero(np.isfinite(log_weights)) / num_chains)),
         is_slow,
         is_rare,
         tail,
         num_chains * min(mass.shape[1], 2),
         draws_within,
-        drift_of(stretches, draws_within),
+        np.where(is_constant, 0.0, drift_of(stretches, draws_within)),
         is_single,
+        is_constant,
     )
 
 
@@ -130,8 +140,11 @@ def _num_carrying(sums: np.ndarray) -> np.ndarray:
         return np.where(fourth > 0, square**2 / fourth, sums.shape[0] * sums.shape[1])
 
 
-def _variance(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The variance of the mean, the number of stretches once they are merged, and how many carry it; each of shape (K,)."""
+def _variance(sums: np.ndarray, is_centered: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The variance of the mean, the number of stretches once they are merged, and how many carry it; each of shape (K,).
+
+    Where the mean of every chain was taken off, which lowers squares and correlations, two stretches of a chain stay apart.
+    """
     number = sums.shape[2]
     variance, merged, carrying = np.zeros(number), np.zeros(number), np.zeros(number)
     is_open = np.ones(number, bool)
@@ -141,12 +154,14 @@ def _variance(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         square = np.sum(sums**2, axis=(0, 1))
         products = np.sum(sums[:, 1:] * sums[:, :-1], axis=(0, 1))
         with np.errstate(divide="ignore", invalid="ignore"):
-            # Around a mean that was estimated from the same sums, correlations are too low by one over their number.
-            correlation = np.where(square > 0, products / square * length / max(length - 1, 1), 0.0) + 1.0 / count
-        is_last = length == 1
+            # Around a mean that was estimated from the same sums, correlations are too low by about one over their number.
+            together = 1.0 / max(length - 1, 1) if is_centered else 1.0 / count
+            correlation = np.where(square > 0, products / square * length / max(length - 1, 1), 0.0) + together
+        is_last = length == 1 or (is_centered and length == 2)
         is_done = is_open & ((correlation < _MOST_CORRELATION) | is_last)
         left = 0.0 if is_last else 2.0 * np.maximum(correlation, 0.0) * (length - 1) / length
-        variance[is_done] = (square * (1.0 + left))[is_done] * count / max(count - 1, 1)
+        freed = length / max(length - 1, 1) if is_centered else count / max(count - 1, 1)
+        variance[is_done] = (square * (1.0 + left))[is_done] * freed
         merged[is_done], carrying[is_done] = count, _num_carrying(sums)[is_done]
         is_open &= ~is_done
         if is_last:
@@ -191,6 +206,11 @@ def why_unknown(errors: Errors) -> tuple[str, ...]:
     notes = []
     if errors.is_single:
         notes.append("The error is unknown: there is one draw. Run longer, or lower `thinning`.")
+    elif np.any(errors.is_constant):
+        notes.append(
+            "The error is unknown: all draws have the same value. An event that no draw met, or that all met, is not known to be "
+            "impossible or certain."
+        )
     if errors.tail > HEAVIEST_TAIL:
         notes.append(
             f"The error is unknown: the weights have so heavy a tail (shape {errors.tail:.2f}, above {HEAVIEST_TAIL}) that a "

@@ -11,9 +11,10 @@ H D + D H = epsilon V. Both depend on the kernel by a factor each (`StepErrors`)
 sqrt(epsilon G), with G a preconditioner, so that epsilon is 1 below.
 
 Where gradients are noisy, products of them would drown s in noise; s is then that of a normal distribution of the draws' covariance
-C, (x - m)' C^-1 D C^-1 (x - m) / 2.
+C, (x - m)' C^-1 D C^-1 (x - m) / 2, in every well with m and C of its own: what noise does to the masses of wells is not known.
 """
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,7 +83,9 @@ class Dynamics(NamedTuple):
     has_walls: bool
 
 
-def tilts_of(probes: Probes, log_weights: np.ndarray, dynamics: Dynamics) -> tuple[np.ndarray, np.ndarray, bool]:
+def tilts_of(
+    probes: Probes, wells: np.ndarray, log_weights: np.ndarray, dynamics: Dynamics
+) -> tuple[np.ndarray, np.ndarray, bool]:
     """The tilt s at every draw, up to a constant: from all draws, and with each group of them left out; (1 + G, chain, draw).
 
     Then the excess heat of every coordinate, likewise (1 + G, d), and whether the tilt was measured: because nobody knows how the
@@ -92,11 +95,12 @@ def tilts_of(probes: Probes, log_weights: np.ndarray, dynamics: Dynamics) -> tup
     known, measured, heats = [], [], []
     for weights in weights_left_out(log_weights):
         around = _surroundings(probes, weights, dynamics)
-        measured.append(_tilt(probes, around, _measured_covariance(around, dynamics), dynamics))
+        tilt = functools.partial(_tilt, probes, wells, weights, around, dynamics)
+        measured.append(tilt(_measured_covariance(around, dynamics)))
         added = np.zeros_like(around.forces)
         if dynamics.step_errors is not None:
             added = _added_covariance(around, dynamics)
-            known.append(_tilt(probes, around, added, dynamics))
+            known.append(tilt(added))
         heats.append(_excess_heat(around, added, dynamics))
     heats = np.stack(heats) if dynamics.is_exact and not dynamics.has_walls else np.zeros((1 + NUM_GROUPS, 1))
     is_measured = dynamics.step_errors is None or contradicted(heats) is not None
@@ -167,17 +171,45 @@ def _mean_product(weights: np.ndarray, left: np.ndarray, right: np.ndarray) -> n
     return (weights[..., None] * left).reshape(-1, number).T @ right.reshape(-1, number)
 
 
-def _tilt(probes: Probes, around: _Surroundings, added: np.ndarray, dynamics: Dynamics) -> np.ndarray:
+def _tilt(
+    probes: Probes,
+    wells: np.ndarray,
+    weights: np.ndarray,
+    around: _Surroundings,
+    dynamics: Dynamics,
+    added: np.ndarray,
+) -> np.ndarray:
     """The tilt of draws whose covariance is too large by `added`, in the basis of the Hessian."""
     basis, tau = around.basis, dynamics.temperature
-    if not dynamics.is_exact:
+    if not dynamics.is_exact and np.max(wells) == 0:
         # The covariance of the draws has the added one in it.
         scores = (probes.position - around.mean) @ basis @ np.linalg.pinv(around.covariance, hermitian=True)
         return 0.5 * np.sum((scores @ added) * scores, axis=-1)
+    if not dynamics.is_exact:
+        return _tilt_in_wells(probes.position @ basis, wells, weights, around.rates / tau, added)
     heat = np.maximum(tau + around.rates * np.diag(added), 0.1 * tau)
     forces = (probes.gradient @ basis) / heat
     bent = np.sum((probes.signs @ basis @ added) * (probes.product @ basis) / heat, axis=-1)
     return 0.5 * np.sum((forces @ added) * forces, axis=-1) - bent
+
+
+def _tilt_in_wells(
+    position: np.ndarray, wells: np.ndarray, weights: np.ndarray, precision: np.ndarray, added: np.ndarray
+) -> np.ndarray:
+    """The tilt of draws in wells that are far apart; `precision` is what the mean Hessian says of one well, its least spread."""
+    found = np.zeros(wells.shape)
+    for well in range(np.max(wells) + 1):
+        share = np.where(wells == well, weights, 0.0)
+        if not share.sum() > 0:
+            continue
+        share = share / share.sum()
+        centered = position - np.einsum("cs,csi->i", share, position)
+        scaled = centered * np.sqrt(precision)
+        spreads, turn = np.linalg.eigh(_mean_product(share, scaled, scaled))
+        scores = (scaled @ turn / np.maximum(spreads, 1.0)) @ turn.T * np.sqrt(precision)
+        tilt = 0.5 * np.sum((scores @ added) * scores, axis=-1)
+        found = np.where(wells == well, tilt - np.sum(share * tilt), found)
+    return found
 
 
 def _measured_covariance(around: _Surroundings, dynamics: Dynamics) -> np.ndarray:

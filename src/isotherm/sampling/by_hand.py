@@ -22,7 +22,7 @@ from isotherm.foundation.errors import check_type, refuse, short
 from isotherm.foundation.parts import Part, Static, as_arguments, number_dtype
 from isotherm.foundation.randomness import seed_words
 from isotherm.potentials.batches import Batch
-from isotherm.potentials.potential import Potential, energy_dtype
+from isotherm.potentials.potential import Potential, energy_trace
 from isotherm.sampling.start import PerChain, start_positions
 
 if TYPE_CHECKING:
@@ -87,12 +87,12 @@ def begin(sampler: "Sampler", potential: Potential, positions: Any) -> LoopState
     one = _one(positions)
     packing = Packing.of(one, sampler.kernel)
     parts = sampler.parts(packing.around(potential), "vmap", number_dtype(positions))
-    packed = packing.pack(positions)
+    packed, energy = packing.pack(positions), energy_trace(potential, one)
     is_traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((parts, packed)))
     if not is_traced:
-        programs.look_again(parts)
+        programs.look_again(parts, parts.potential, energy.shapes, energy.fingerprint)
     chains = _first_state(parts, packed) if is_traced else programs.call(_first_state, parts, packed)
-    return LoopState(chains, jnp.zeros((), jnp.int32), potential, energy_dtype(potential, one), packing)
+    return LoopState(chains, jnp.zeros((), jnp.int32), potential, energy.dtype, packing)
 
 
 def _one(positions: Any) -> Any:

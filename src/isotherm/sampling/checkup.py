@@ -20,6 +20,7 @@ from isotherm.runs.bias import MOST_COORDINATES, NUM_GROUPS, Bias, weights_left_
 from isotherm.runs.contour_noise import local_noise, weight_functions
 from isotherm.runs.pytree_json import named_leaves
 from isotherm.runs.tilt import Dynamics, Epoch, Probes, largest_drift, leaf_heats_of, rates_of, tilts_of
+from isotherm.runs.wells import separate
 from isotherm.sampling.prepare import PreparedRun
 from isotherm.sampling.probe_points import centers_of, flat_numbers, moved
 from isotherm.sampling.sampler import Sampler
@@ -89,14 +90,15 @@ class Checkup:
         if self.preconditioner is not None:
             scale = scale * np.sqrt(flat_numbers(self.preconditioner, 1)[:, coordinates])
         given = np.asarray(run.log_weights)[:, chosen]
-        probes, jumps, virials, energies = self._probes(run, rows, coordinates, scale, centers_of(rows[0], given))
+        wells = self._wells(rows[0], coordinates, given, size)
+        probes, jumps, virials, energies = self._probes(run, rows, coordinates, scale, wells, given)
         dynamics = self._dynamics(run, chosen, scale)
         # A step away from a draw the energy may be infinite, or not a number.
         is_seen = np.all([np.all(np.isfinite(part), axis=-1) for part in (*probes, jumps[..., None])], axis=0)
         log_weights = np.where(is_seen, given, -np.inf)
         if not np.any(np.isfinite(log_weights)):
             return None
-        tilts, heats, is_measured = tilts_of(probes, log_weights, dynamics)
+        tilts, heats, is_measured = tilts_of(probes, wells, log_weights, dynamics)
         read = np.asarray(run.energies, np.float64)[:, chosen]
         of_weights = self._weight_errors(run, temperature * energies, read, log_weights)
         sizes = np.array([size, *(leaf[0, 0].size for leaf in jax.tree.leaves(rows[0]))])
@@ -126,12 +128,26 @@ class Checkup:
             return log_weights
         return np.where(np.isfinite(log_weights), 0.0, -np.inf)
 
+    def _wells(self, positions: Any, coordinates: np.ndarray, log_weights: np.ndarray, size: int) -> np.ndarray:
+        """In which well each draw is, shape (P, S); one well where gradients are exact, or not all coordinates are looked at."""
+        wells = np.zeros(log_weights.shape, np.int32)
+        is_used = np.isfinite(log_weights)
+        if not self.potential.is_exact and len(coordinates) == size and np.any(is_used):
+            wells[is_used] = separate(flat_numbers(positions, 2)[is_used][:, coordinates])
+        return wells
+
     def _probes(
-        self, run: Any, rows: Any, coordinates: np.ndarray, scale: np.ndarray, centers: Any
+        self,
+        run: Any,
+        rows: Any,
+        coordinates: np.ndarray,
+        scale: np.ndarray,
+        wells: np.ndarray,
+        log_weights: np.ndarray,
     ) -> tuple[Probes, np.ndarray, np.ndarray, np.ndarray]:
         """What chains feel at draws (P, S, ...), and a step to both sides of them.
 
-        Then jumps of the energy between these, and the virials of the leaves around the chains' centers, (P, S, leaves); and
+        Then jumps of the energy between these, and the virials of the leaves around the centers of wells, (P, S, leaves); and
         energies at the draws on one batch and on another, (2, P, S). Energies are in units of the temperature.
         """
         chains, number = jax.tree.leaves(rows[0])[0].shape[:2]
@@ -154,7 +170,9 @@ class Checkup:
         parts = self.sampler.parts(self.potential.on_device(), mode, number_dtype(stacked))
         # The first batch of an epoch is a full one.
         places = np.zeros(len(points) * number, np.int32)
-        given = (Points(stacked, states, keys, places), coordinates, centers, np.int32(run.num_steps - 1))
+        around = np.concatenate([wells.T] * len(points))
+        centers = centers_of(rows[0], log_weights, wells)
+        given = (Points(stacked, states, keys, places, around), coordinates, centers, np.int32(run.num_steps - 1))
         found = programs.call(felt_at, parts, *jax.device_put((self.coupling, *given)))
         temperature = float(run.config["temperature"])
         energy, gradient, pull, virial = (
@@ -164,6 +182,7 @@ class Checkup:
         here, ahead, behind = (scale[:, None] * part for part in pull[:3])
         other = here if is_exact else scale[:, None] * pull[3]
         jumps = energy[1] - energy[2] - np.sum(away * (gradient[1] + gradient[2]), axis=-1)
+        jumps = jumps if self.potential.has_gradient_of_energy else np.where(np.isfinite(jumps), 0.0, jumps)
         values = flat_numbers(rows[0], 2)[..., coordinates] / scale[:, None]
         # At the draws themselves, on one batch or on two.
         virials = np.mean(virial[::3], axis=0)

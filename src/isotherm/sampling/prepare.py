@@ -10,6 +10,7 @@ import numpy as np
 from isotherm.engine import programs
 from isotherm.engine.blocks import Carry, Times
 from isotherm.engine.chain_mode import choose_mode
+from isotherm.engine.example_check import check_examples
 from isotherm.engine.iteration import Parts
 from isotherm.engine.lengths import sizes_of
 from isotherm.engine.packing import Packing
@@ -20,7 +21,7 @@ from isotherm.foundation.errors import refuse
 from isotherm.foundation.parts import number_dtype
 from isotherm.foundation.schedules import values_at
 from isotherm.foundation.transfers import transfers_on_purpose
-from isotherm.potentials.potential import Potential, energy_dtype, innermost
+from isotherm.potentials.potential import Potential, energy_trace, innermost
 from isotherm.runs.bias import MOST_COORDINATES
 from isotherm.runs.pytree_json import named_leaves
 from isotherm.runs.record_times import RecordTimes
@@ -110,7 +111,8 @@ def prepare(
     sampler = samplers[0]
     one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[2:], leaf.dtype), position)
     settings = dataclasses.replace(settings, chain_mode=choose_mode(settings.chain_mode, potential, one))
-    dtype = energy_dtype(potential, one)
+    energy = energy_trace(potential, one)
+    check_examples(potential, jax.tree.map(lambda leaf: leaf[0, 0], position))
     packing = Packing.of(one, sampler.kernel)
     stored = packing.around(potential.on_device())
     bound = [s.parts(stored, settings.chain_mode, number_dtype(position)) for s in samplers]
@@ -121,8 +123,10 @@ def prepare(
     tracks_best = not potential.has_data if settings.track_best is None else settings.track_best
     swept = layout.num_samplers is not None and layout.total is not None
     parts = _stacked(bound, (layout.total or 1) // len(samplers)) if swept else bound[0]
-    program = Program(parts, layout.total, settings.num_chains, swept, *sizes, tracks_best, dtype, packing, collect)
-    programs.look_again(program)
+    program = Program(
+        parts, layout.total, settings.num_chains, swept, *sizes, tracks_best, energy.dtype, packing, collect
+    )
+    programs.look_again(program, stored, energy.shapes, energy.fingerprint)
     words, runs = settings.seed_words(), np.asarray(layout.run_numbers)
     keys = open_streams(words, runs if layout.total is not None else runs[0], settings.num_chains)
     data = source_of(potential, bound[0], keys, settings.num_chains)

@@ -12,21 +12,28 @@ def flat_numbers(tree: Any, lead: int) -> np.ndarray:
     return np.concatenate([leaf.reshape(*leaf.shape[:lead], -1) for leaf in leaves], axis=-1)
 
 
-def centers_of(positions: Any, log_weights: np.ndarray) -> Any:
-    """For every chain the mean of the positions (P, S, ...) of the others, or of its own where it is alone.
+def centers_of(positions: Any, log_weights: np.ndarray, wells: np.ndarray) -> Any:
+    """For every chain and well the mean of the positions (P, S, ...) of the other chains there; leaves (P, W, ...).
 
-    What a chain has not seen yet cannot be told by a mean of its own: around that, slow chains look cold.
+    What a chain has not seen yet cannot be told by a mean of its own: around that, slow chains look cold. Where no other chain was
+    in a well, it is the mean of the others anywhere, or of a chain that is alone its own.
     """
     has_weight = np.isfinite(log_weights)
-    counts = np.sum(has_weight, axis=1)
-    others = np.sum(counts) - counts if np.sum(counts > 0) > 1 else counts
+    # Of every well and then of all, (W + 1, P, S).
+    members = np.stack([has_weight & (wells == well) for well in range(np.max(wells) + 1)] + [has_weight])
+    counts = np.sum(members, axis=2)
+    is_alone = np.sum(counts[-1] > 0) <= 1
+    others = counts if is_alone else np.sum(counts, axis=1, keepdims=True) - counts
+    is_met = others[:-1].T > 0
 
     def mean(leaf):
-        shape = (-1, *(1,) * (leaf.ndim - 2))
-        kept = leaf if has_weight.all() else np.where(has_weight.reshape(*has_weight.shape, *shape[1:]), leaf, 0.0)
-        sums = np.sum(kept, axis=1, dtype=np.float64)
-        sums = np.sum(sums, axis=0) - sums if np.sum(counts > 0) > 1 else sums
-        return (sums / np.maximum(others, 1).reshape(shape)).astype(leaf.dtype)
+        lead = (leaf.shape[0], leaf.shape[1], -1)
+        flat = np.where(has_weight[..., None], leaf.reshape(lead), 0.0)
+        sums = np.stack([np.einsum("ps,psi->pi", here, flat, dtype=np.float64) for here in members])
+        sums = sums if is_alone else np.sum(sums, axis=1, keepdims=True) - sums
+        means = sums / np.maximum(others, 1)[..., None]
+        found = np.where(is_met[..., None], np.swapaxes(means[:-1], 0, 1), means[-1][:, None])
+        return found.reshape(leaf.shape[0], len(members) - 1, *leaf.shape[2:]).astype(leaf.dtype)
 
     return jax.tree.map(mean, positions)
 
