@@ -62,6 +62,7 @@ def test_every_chain_has_stretches_of_its_own():
     assert num_stretches(4, 10_000) == 32
     assert num_stretches(200, 10_000) == 8
     assert num_stretches(200, 3) == 2
+    assert num_stretches(200, 10_000, shares_noise=True) == 32
 
 
 def test_constant_values_have_no_error_and_do_not_disagree():

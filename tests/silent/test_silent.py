@@ -8,7 +8,9 @@ pytestmark = pytest.mark.long
 
 ALL = [*cases.CASES, *blind_cases.CASES]
 WRONG = [case for case in ALL if not case.is_good]
-GOOD = [case for case in ALL if case.is_good]
+# A single chain is always told that nothing can be compared with it.
+ALONE = [case for case in ALL if case.name == "sgld, one long chain"]
+GOOD = [case for case in ALL if case.is_good and case not in ALONE]
 
 
 def notes_of(case, seed):
@@ -24,6 +26,13 @@ def test_there_are_enough():
 @pytest.mark.parametrize("case", WRONG, ids=lambda case: case.name)
 def test_a_wrong_run_is_named(case, seed):
     assert notes_of(case, seed), case.why
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("case", ALONE, ids=lambda case: case.name)
+def test_a_good_run_of_one_chain_is_told_that_alone(case, seed):
+    (note,) = notes_of(case, seed)
+    assert note.startswith("There is one chain, and nothing to compare it with")
 
 
 @pytest.mark.parametrize("seed", [0, 1])

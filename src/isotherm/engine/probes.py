@@ -73,12 +73,8 @@ def felt_at(parts: Parts, coupling: Any, points: Points, coordinates: Array, cen
 
     def of_chains(given):
         position, state, own, number, wells = given
-        if potential.is_batch_shared:
-            # That of the first chain.
-            batch = potential.batch(own[0], number)
-            of_one = lambda position, state, key: of_chain(position, state, batch, key)  # noqa: E731
-        else:
-            of_one = lambda position, state, key: of_chain(position, state, potential.batch(key, number), key)  # noqa: E731
+        # Each chain has batches of its own, also where those of the run shared them: a few draws of many chains then see many.
+        of_one = lambda position, state, key: of_chain(position, state, potential.batch(key, number), key)  # noqa: E731
         (energies, priors), gradient = over_chains(
             parts.chain_mode, of_one, position, state, own, drops_axis_of_one=True
         )

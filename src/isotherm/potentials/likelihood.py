@@ -139,6 +139,12 @@ class LikelihoodPotential(Potential):
         number = None if self.num_used is None else jnp.asarray(self.num_used, jnp.int32)
         return self.replaced(data=jax.tree.map(jnp.asarray, self.data), num_used=number)
 
+    def in_memory(self, max_bytes: int) -> Potential | None:
+        if not self.is_streamed:
+            return self
+        size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(self.data))
+        return self.replaced(is_streamed=False) if size <= max_bytes else None
+
     def places(self, key: Array, iteration: Array) -> tuple[Array, Array]:
         """Rows and weights of the batch of an iteration."""
         assert self.batch_size is not None

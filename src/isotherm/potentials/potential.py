@@ -86,6 +86,10 @@ class Potential(Part):
         """The potential as compiled programs take it: data as arrays on the device, or nothing of them where they stream."""
         return self
 
+    def in_memory(self, max_bytes: int) -> "Potential | None":
+        """The same potential with data that do not stream; None where these are larger."""
+        return self
+
     def batch(self, key: Array, iteration: Array) -> Any:
         """The mini-batch of an iteration, drawn with the two words `key`."""
         return ()
@@ -181,6 +185,10 @@ class WrappedPotential(Potential):
 
     def on_device(self) -> Potential:
         return self.replaced(inner=self.inner.on_device())
+
+    def in_memory(self, max_bytes: int) -> Potential | None:
+        inner = self.inner.in_memory(max_bytes)
+        return None if inner is None else self.replaced(inner=inner)
 
     def batch(self, key: Array, iteration: Array) -> Any:
         return self.inner.batch(key, iteration)

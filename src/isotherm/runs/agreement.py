@@ -6,8 +6,9 @@ import numpy as np
 import scipy
 
 MOST_STRETCHES = 128
-# Of every chain, where it has as many draws: fewer do not tell how well each of them is known.
-_LEAST_STRETCHES = 8
+# Of every chain, where it has as many draws: fewer do not tell how well each of them is known; more where chains share their noise,
+# whose error is that of their sums.
+_LEAST_STRETCHES, _LEAST_SHARED = 8, 32
 # R-hat of chains that disagree, if there are few draws; no R-hat below the second is worth a word.
 _DISAGREEING, _AGREEING = 1.05, 1.01
 _BY_CHANCE = 1e-3
@@ -31,10 +32,10 @@ class Stretches(NamedTuple):
     second: np.ndarray
 
 
-def num_stretches(num_chains: int, num_draws: int) -> int:
+def num_stretches(num_chains: int, num_draws: int, shares_noise: bool = False) -> int:
     """Stretches of a chain: the smallest power of two that gives `MOST_STRETCHES` in all, and no more than there are draws."""
-    number = 1
-    while (num_chains * number < MOST_STRETCHES or number < _LEAST_STRETCHES) and 2 * number <= num_draws:
+    number, least = 1, _LEAST_SHARED if shares_noise else _LEAST_STRETCHES
+    while (num_chains * number < MOST_STRETCHES or number < least) and 2 * number <= num_draws:
         number *= 2
     return number
 
@@ -77,7 +78,7 @@ def largest_r_hat(num_halves: int, draws_within: np.ndarray) -> np.ndarray:
 
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")
 def drift_of(stretches: Stretches, draws_within: np.ndarray) -> np.ndarray:
-    """How far the start of the run is from its end; see `Errors`."""
+    """How far the start of the run is from its end, of whose mean so many draws tell; see `Errors`."""
     length = stretches.mass.shape[1]
     if length < 2:
         return np.zeros(stretches.first.shape[2])

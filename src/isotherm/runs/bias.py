@@ -59,6 +59,7 @@ class Bias(NamedTuple):
         is_measured: whether the tilt comes from what gradients at the draws say alone, and not from how the kernel steps.
         rates: the share of a stiff direction's width that a step forgets, at each of these draws, shape (chain, S).
         jumps: by how many temperatures the energy around them changes without its gradient, likewise.
+        unexplained: by which share of itself a change of the energy typically differs from what its gradient says.
         drift: the mean square of what gradients move in a step over that of its noise, the largest of all coordinates.
         step_size: at which the chains moved, on average.
         is_exact: whether gradients have no noise.
@@ -77,6 +78,7 @@ class Bias(NamedTuple):
     is_measured: bool
     rates: np.ndarray
     jumps: np.ndarray
+    unexplained: float
     drift: float
     step_size: float
     is_exact: bool
@@ -138,7 +140,7 @@ def is_small(draws: Any, lead: int) -> bool:
 
 def bias_from(stored: dict[str, Any]) -> Bias:
     """From what `Bias._asdict` made, after a folder has made arrays of all numbers."""
-    plain = {name: stored[name].item() for name in ("is_measured", "drift", "step_size", "is_exact")}
+    plain = {name: stored[name].item() for name in ("is_measured", "unexplained", "drift", "step_size", "is_exact")}
     return Bias(**{**stored, **plain})
 
 

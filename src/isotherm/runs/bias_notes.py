@@ -17,6 +17,8 @@ _LONGEST, _FEWEST_STIFF = 0.3, 0.03
 _FEWEST_REJECTED, _LARGEST_DRIFT = 0.02, 0.3
 # A jump of so many temperatures, in such a share of the draws.
 _LARGEST_JUMP, _MOST_JUMPS = 0.5, 0.01
+# By which share changes of the energy may differ from what gradients say: below 1e-3 where steps are short, whatever the energy.
+_MAX_UNEXPLAINED = 0.02
 # What a proposed step size leaves of a variance's bias, and what is left at the least of a step that heats the whole: far from the
 # right step heat does not go as the step.
 _GOAL, _LARGEST_CUT = 0.02, 0.1
@@ -29,8 +31,22 @@ class _Note(NamedTuple):
     step_size: float = np.inf
 
 
+def contradicts(bias: Bias) -> bool:
+    """Whether gradients at the draws say that these follow another distribution, beyond what is known of a bias."""
+    return bool(
+        np.any(hot_leaves(bias)[0])
+        or (bias.is_measured and contradicted(bias.heats) is not None)
+        or _has_other_gradient(bias)
+    )
+
+
 def notes_on_bias(
-    bias: Bias | None, names: list[str], leaves: list[str], rejected: float, has_batches: bool = True
+    bias: Bias | None,
+    names: list[str],
+    leaves: list[str],
+    rejected: float,
+    has_batches: bool = True,
+    are_particles: bool = False,
 ) -> list[str]:
     """Which mean and which spread is off by most, if any is off by more than its error says. All advise one step size.
 
@@ -40,15 +56,19 @@ def notes_on_bias(
         leaves: names of the leaves of the position.
         rejected: the share of moves that a box rejected.
         has_batches: whether there are batches that could be larger.
+        are_particles: whether chains are particles that repel one another.
     """
     if bias is None:
         return []
-    notes = _notes(bias, names, leaves, rejected, ", or use larger batches" * (has_batches and not bias.is_exact))
+    batches = ", or use larger batches" * (has_batches and not bias.is_exact)
+    notes = _notes(bias, names, leaves, rejected, batches, are_particles)
     step_size = min((note.step_size for note in notes), default=np.inf)
     return [note.text.replace("{step}", f"{step_size:.1g}") for note in notes]
 
 
-def _notes(bias: Bias, names: list[str], leaves: list[str], rejected: float, batches: str) -> list[_Note]:
+def _notes(
+    bias: Bias, names: list[str], leaves: list[str], rejected: float, batches: str, are_particles: bool
+) -> list[_Note]:
     weights = normalized_weights(bias.log_weights)
     moved, widened, is_moved, is_wide = _worth_a_word(bias)
     why, remedy = "The step size makes", "lower `step_size` to about {step}" + batches
@@ -56,7 +76,7 @@ def _notes(bias: Bias, names: list[str], leaves: list[str], rejected: float, bat
     if bias.is_measured:
         worst = contradicted(bias.heats)
         if worst is not None:
-            heat = _note_on_heat(names[worst], float(bias.heats[0, worst]))
+            heat = _note_on_heat(names[worst], float(bias.heats[0, worst]), are_particles)
             return [_Note(heat), *_notes_on_jumps(bias, weights)]
         why = "Gradients at the draws make"
     notes = _notes_on_leaves(bias, leaves, batches)
@@ -95,9 +115,13 @@ def advised_step(bias: Bias | None) -> float | None:
     return _advised(bias.step_size, widened, moved) if np.any(is_moved | is_wide) else None
 
 
-def _note_on_heat(name: str, excess: float) -> str:
+def _note_on_heat(name: str, excess: float, are_particles: bool) -> str:
     remedy = "Lower `step_size`, until a step is short beside the narrowest well."
-    if excess < 0:
+    if excess < 0 and are_particles:
+        remedy = (
+            "Particles have collapsed, as they do in many dimensions: pass more (`num_chains`), or use another sampler."
+        )
+    elif excess < 0:
         remedy = "Chains did not mix while draws were taken, or a contour moved faster than they: run longer, or take longer steps."
     return (
         f"In {name} gradients at the draws are those of {1.0 + excess:.2g} times the temperature: the draws do not follow the "
@@ -109,8 +133,11 @@ def hot_leaves(bias: Bias) -> tuple[np.ndarray, np.ndarray]:
     """Whether the whole position, and then every leaf, is too hot, and whether it is surely off at all."""
     heats, is_whole = bias.leaf_heats[0], np.arange(bias.leaf_heats.shape[1]) == 0
     limits = np.where(is_whole, significant(1), significant(len(heats)))
-    is_sure = np.abs(heats) > limits * error_of(bias.leaf_heats)
-    return is_sure & (heats > np.where(is_whole & (bias.draws is None), _LEAST_HEAT, _LEAST_WIDENING)), is_sure
+    error = error_of(bias.leaf_heats)
+    is_sure = np.abs(heats) > limits * error
+    least = np.where(is_whole & (bias.draws is None), _LEAST_HEAT, _LEAST_WIDENING)
+    # Surely above the least that is worth a word.
+    return is_sure & (heats - error > least), is_sure
 
 
 def _notes_on_leaves(bias: Bias, names: list[str], batches: str) -> list[_Note]:
@@ -156,10 +183,25 @@ def _notes_on_wells(bias: Bias, weights: np.ndarray) -> list[_Note]:
     return [_Note(text, bias.step_size * 0.05 / typical)]
 
 
+def _hides_jumps(bias: Bias, weights: np.ndarray) -> bool:
+    """Beside steps that are long for the wells all energies look as if they jumped; those of networks have too much rounding."""
+    return bool(np.sum(weights * bias.rates) > _LONGEST) or bias.draws is None
+
+
+def _has_other_gradient(bias: Bias) -> bool:
+    """Whether the gradient is not that of the energy."""
+    return bias.unexplained > _MAX_UNEXPLAINED and not _hides_jumps(bias, normalized_weights(bias.log_weights))
+
+
 def _notes_on_jumps(bias: Bias, weights: np.ndarray) -> list[_Note]:
-    # Beside steps that are long for the wells all energies look as if they jumped; those of networks have too much rounding.
-    if np.sum(weights * bias.rates) > _LONGEST or bias.draws is None:
+    if _hides_jumps(bias, weights):
         return []
+    if _has_other_gradient(bias):
+        text = (
+            f"Changes of the energy around the draws differ by about {bias.unexplained:.0%} from what its gradient says: draws "
+            "follow neither. Look for `stop_gradient`, rounding, or a derivative of your own in the energy."
+        )
+        return [_Note(text)]
     share = float(np.sum(weights[(np.abs(bias.jumps) > _LARGEST_JUMP) & (bias.rates < _LONGEST)]))
     if share < _MOST_JUMPS:
         return []

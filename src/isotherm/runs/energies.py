@@ -8,8 +8,8 @@ import scipy
 
 from isotherm.foundation.errors import check_integer, check_real
 from isotherm.runs.bias import Bias
-from isotherm.runs.estimates import Estimate, effective_sample_size, normalized_weights, sum_stretches
-from isotherm.runs.standard_errors import HEAVIEST_TAIL, errors_of, tail_that_matters, why_unknown
+from isotherm.runs.estimates import Estimate, effective_sample_size, errors_over, normalized_weights
+from isotherm.runs.standard_errors import HEAVIEST_TAIL, tail_that_matters, why_unknown
 
 # What noise may leave wrong with log weights.
 MAX_WEIGHT_ERROR = 0.05
@@ -74,7 +74,7 @@ def notes_on_noise(left: float | None, slope: float) -> list[str]:
 
 
 def log_z_ratio(
-    log_weights: np.ndarray, tilt: np.ndarray, temperature: float, to: float, bias: Bias | None
+    log_weights: np.ndarray, tilt: np.ndarray, temperature: float, to: float, bias: Bias | None, shares_noise: bool
 ) -> Estimate:
     """Log Z(to) - log Z(temperature), where Z is the integral of exp(-U / T), with its error and bias.
 
@@ -86,8 +86,7 @@ def log_z_ratio(
     ratio = float(np.asarray(scipy.special.logsumexp(tilted))) - float(np.asarray(scipy.special.logsumexp(weights)))
     # Relative to their own mean, and in double precision: tilts may span hundreds of nats.
     relative = np.exp(np.minimum(tilt - ratio, _LARGEST_EXPONENT))
-    stretches = sum_stretches(lambda piece: piece[:, None], relative, normalized_weights(weights))
-    errors = errors_of(stretches, weights)
+    errors = errors_over(lambda piece: piece[:, None], relative, weights, shares_noise)
     effective, number = effective_sample_size(tilted), int(np.isfinite(weights).sum())
     notes = list(why_unknown(errors))
     shape = tail_that_matters(tilted)

@@ -14,7 +14,7 @@ from isotherm.foundation.errors import check_integer, check_real, refuse
 from isotherm.foundation.transfers import transfers_on_purpose
 from isotherm.foundation.user_functions import call_traced, check_function
 from isotherm.runs.agreement import Stretches, num_stretches
-from isotherm.runs.standard_errors import errors_of, half_width, why_unknown
+from isotherm.runs.standard_errors import Errors, errors_of, half_width, why_unknown
 
 if TYPE_CHECKING:
     from isotherm.runs.bias import Bias
@@ -22,12 +22,15 @@ if TYPE_CHECKING:
 _PIECE_BYTES = 64 << 20
 _MOST_LINES = 50
 TOO_HOT = (
-    "Steps or batches heat the whole position, by more than the bias of a single mean may tell: `print(run.summary())` says how "
-    "much, and what to do."
+    "Gradients at the draws are not those of the temperature, by more than the bias of a single mean may tell: "
+    "`print(run.summary())` says how much, and what to do."
 )
 UNKNOWN_BIAS = (
-    "The bias is not known, and intervals hold the standard error alone: it is measured for positions of up to 64 numbers that are "
-    "recorded as they are, with data that do not stream. Compare with a run at half the step size."
+    "The bias is not known, and intervals hold the standard error alone: it is measured at one temperature, for positions of up to "
+    "64 numbers that are recorded as they are, with data that fit in memory. Compare with a run at half the step size."
+)
+NO_DISTRIBUTION = (
+    "The sampler follows no distribution: a mean over its draws is no expectation, and its error means nothing."
 )
 
 
@@ -166,17 +169,24 @@ def estimate(
     log_weights: np.ndarray,
     bias: "Bias | None" = None,
     are_particles: bool = False,
+    shares_noise: bool = False,
 ) -> Estimate:
     """The weighted mean of `function` with its standard error and bias; see `estimate_each`."""
-    return estimate_each(for_each(function), draws, log_weights, bias, are_particles)
+    return estimate_each(for_each(function), draws, log_weights, bias, are_particles, shares_noise)
 
 
 def estimate_each(
-    each: Callable[[Any], Any], draws: Any, log_weights: np.ndarray, bias: "Bias | None", are_particles: bool
+    each: Callable[[Any], Any],
+    draws: Any,
+    log_weights: np.ndarray,
+    bias: "Bias | None",
+    are_particles: bool,
+    shares_noise: bool,
 ) -> Estimate:
     """The same for a function of many draws at once; see `standard_errors` and `bias`.
 
-    Particles stand for the distribution together: that each of them has its own place says nothing.
+    Particles stand for the distribution together: that each of them has its own place says nothing. Chains of a run may share the
+    noise of their gradients.
     """
     shapes: Any = None
 
@@ -187,8 +197,7 @@ def estimate_each(
         leaves = [np.asarray(leaf, np.float64).reshape(len(leaf), -1) for leaf in jax.tree.leaves(values)]
         return np.concatenate(leaves, axis=1)
 
-    stretches = sum_stretches(rows, draws, normalized_weights(log_weights))
-    errors = errors_of(stretches, log_weights)
+    errors = errors_over(rows, draws, log_weights, shares_noise)
     if are_particles:
         errors = errors._replace(r_hat=np.full_like(errors.r_hat, np.nan))
     structure = jax.tree.structure(shapes)
@@ -217,11 +226,17 @@ def estimate_each(
     )
 
 
-def sum_stretches(rows: Callable[[Any], np.ndarray], draws: Any, weights: np.ndarray) -> Stretches:
-    """Sums over stretches of every chain of all runs; `rows` maps flat draws to values of shape (draws, K)."""
+def errors_over(rows: Callable[[Any], np.ndarray], draws: Any, log_weights: np.ndarray, shares_noise: bool) -> Errors:
+    """Errors of the means of K functions; `rows` maps flat draws to values of shape (draws, K)."""
+    stretches = _sum_stretches(rows, draws, normalized_weights(log_weights), shares_noise)
+    return errors_of(stretches, log_weights, log_weights.shape[-2] if shares_noise else 1)
+
+
+def _sum_stretches(rows: Callable[[Any], np.ndarray], draws: Any, weights: np.ndarray, shares_noise: bool) -> Stretches:
+    """Sums over stretches of every chain of all runs."""
     *lead, number = weights.shape
     chains, sums = math.prod(lead), []
-    for span in np.array_split(np.arange(number), num_stretches(chains, number)):
+    for span in np.array_split(np.arange(number), num_stretches(chains, number, shares_noise)):
         parts = []
         for piece, mass in pieces(draws, weights, int(span[0]), int(span[-1]) + 1):
             mass = mass.reshape(chains, -1)

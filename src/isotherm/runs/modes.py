@@ -41,6 +41,7 @@ def estimate_mode_masses(
     num_modes: int | None = None,
     bias: "Bias | None" = None,
     are_particles: bool = False,
+    shares_noise: bool = False,
 ) -> Estimate:
     """The same as the means of indicators, with errors; leaves have shape (num_modes,)."""
     label, count = _labels(modes, draws, log_weights, num_modes)
@@ -48,7 +49,7 @@ def estimate_mode_masses(
     def indicators(positions):
         return (np.asarray(label(positions), int)[:, None] == np.arange(count)).astype(float)
 
-    return estimate_each(indicators, draws, log_weights, bias, are_particles)
+    return estimate_each(indicators, draws, log_weights, bias, are_particles, shares_noise)
 
 
 def _labels(modes: Any, draws: Any, log_weights: np.ndarray, num_modes: int | None) -> tuple[Callable[[Any], Any], int]:

@@ -87,6 +87,17 @@ class RunData:
         return is_a(self.described_potential, "NetworkPotential")
 
     @property
+    def are_particles(self) -> bool:
+        """Whether chains stand for the distribution together."""
+        return bool(self.config.get("is_joint"))
+
+    @property
+    def shares_noise(self) -> bool:
+        """Whether the chains of a run see the same mini-batches."""
+        potential = self.described_potential
+        return potential.get("batch_size") is not None and bool(potential.get("is_batch_shared"))
+
+    @property
     def described_potential(self) -> dict[str, Any]:
         """What the configuration says of the potential, without what is wrapped around it."""
         return innermost_potential(self.config)

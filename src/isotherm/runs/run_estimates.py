@@ -12,7 +12,7 @@ from isotherm.runs import contour_noise, estimates, moments
 from isotherm.runs import energies as by_energy
 from isotherm.runs import modes as by_mode
 from isotherm.runs.bias import Bias, is_small
-from isotherm.runs.bias_notes import hot_leaves
+from isotherm.runs.bias_notes import contradicts
 from isotherm.runs.run_data import RunData
 
 
@@ -33,7 +33,8 @@ class RunEstimates(RunData):
             >>> low, high = found.interval(0.95)
         """
         bias, log_weights = self._small_bias(), np.asarray(self.log_weights)
-        return self._noted(estimates.estimate(function, self.draws, log_weights, bias, self._are_particles))
+        given = (function, self.draws, log_weights, bias, self.are_particles, self.shares_noise)
+        return self._noted(estimates.estimate(*given))
 
     def mean(self) -> Any:
         """The weighted mean of every coordinate, a pytree like a position. `estimate(lambda x: x)` adds its error.
@@ -94,8 +95,8 @@ class RunEstimates(RunData):
             >>> bool(abs(found.mean[0] - 0.5) < 5 * found.std_error[0])
             True
         """
-        given = (modes, self.draws, np.asarray(self.log_weights), num_modes, self._small_bias(), self._are_particles)
-        return self._noted(by_mode.estimate_mode_masses(*given))
+        given = (modes, self.draws, np.asarray(self.log_weights), num_modes, self._small_bias())
+        return self._noted(by_mode.estimate_mode_masses(*given, self.are_particles, self.shares_noise))
 
     def energy_histogram(self, num_cells: int = 50) -> by_energy.Histogram:
         """The weighted distribution of the energy in cells of equal width."""
@@ -119,7 +120,8 @@ class RunEstimates(RunData):
             remedy = "Use a contour sampler such as `iso.icsgld`; or `reweighted(to)`, and look at its effective draws."
             refuse("run", "one that flattened the energy", f"{self.name}, whose draws all weigh the same", remedy)
         tilt, left = self._log_tilt(to)
-        found = self._noted(by_energy.log_z_ratio(log_weights, tilt, self.temperature, to, self._small_bias()))
+        given = (log_weights, tilt, self.temperature, to, self._small_bias())
+        found = self._noted(by_energy.log_z_ratio(*given, self.shares_noise))
         return found._replace(notes=(*found.notes, *by_energy.notes_on_noise(left, 1.0 / self.temperature - 1.0 / to)))
 
     def reweighted(self, to: float) -> Self:
@@ -155,25 +157,21 @@ class RunEstimates(RunData):
             return tilt, None
         return tilt - (at_once[0] - before[0]), at_once[1]
 
-    @property
-    def _are_particles(self) -> bool:
-        return bool(self.config.get("is_joint"))
-
     @functools.cached_property
-    def coupling_notes(self) -> tuple[str, ...]:
-        """What is wrong with a ladder or a contour, and so with every estimate."""
-        from isotherm.runs.coupling_notes import notes_on_contours, notes_on_exchange
+    def law_notes(self) -> tuple[str, ...]:
+        """What is wrong with the distribution of the draws, and so with every estimate."""
+        from isotherm.runs.law_notes import notes_on_law
 
-        return (*notes_on_exchange(self), *notes_on_contours(self))
+        return notes_on_law(self)
 
     def _noted(self, found: estimates.Estimate) -> estimates.Estimate:
-        """With notes on couplings, and on what of the bias is not known, or not in its estimate."""
+        """With notes on the distribution of the draws, and on what of the bias is not known, or not in its estimate."""
         if not self.claims_distribution:
-            return found
+            return found._replace(notes=(*found.notes, estimates.NO_DISTRIBUTION))
         if np.any(np.asarray(self.stats.get("diverged_at", 0)) < 0):
-            found = found._replace(notes=(*found.notes, *self.coupling_notes))
+            found = found._replace(notes=(*found.notes, *self.law_notes))
         bias = self._small_bias()
-        if bias is not None and np.any(hot_leaves(bias)[0]):
+        if bias is not None and contradicts(bias):
             return found._replace(notes=(*found.notes, estimates.TOO_HOT))
         return found.with_bias_noted()
 

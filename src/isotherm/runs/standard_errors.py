@@ -6,6 +6,10 @@ stretches count as independent, and m has the variance B / (B - 1) sum_b z_b^2 (
 is left. Correlations are taken around the mean of all chains, so that chains which stay apart are seen to be correlated with
 themselves, and end as one stretch each.
 
+Chains that see the same mini-batches share their noise, of which the mean of many chains has as much as one chain. The variance is
+then multiplied by F = sum_b (sum of z_b over the chains of a run)^2 / sum of all z_b^2, where that is above 1; it is 1 on average for
+independent chains.
+
 The error has 2 / (1 / k - 1 / B) degrees of freedom, B - 1 at most, where k = (sum z_b^2)^2 / sum z_b^4 stretches carry it: a third
 of them if sums are normal, which gives B, and fewer for functions with a heavy tail, whose intervals are wider.
 """
@@ -39,6 +43,8 @@ HEAVIEST_TAIL = 0.5
 _MANY_DEVIATIONS = 1e3
 # How a note on chains that disagree begins.
 DISAGREEMENT = "Chains disagree with one another"
+# And one on an R-hat of few draws.
+LARGE_R_HAT = "R-hat is"
 # Of a square: what rounding leaves of a variance.
 _ROUNDING = 1e-13
 # The least that the largest weight must be over the mean for a tail to be looked for.
@@ -83,10 +89,14 @@ class Errors(NamedTuple):
 
 
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")
-def errors_of(stretches: Stretches, log_weights: np.ndarray) -> Errors:
-    """Means, standard errors and R-hat; the weights say whether any error can be known."""
+def errors_of(stretches: Stretches, log_weights: np.ndarray, num_sharing: int = 1) -> Errors:
+    """Means, standard errors and R-hat; the weights say whether any error can be known.
+
+    So many chains in turn share their noise.
+    """
     # A chain without weight, such as one that diverged, says nothing of the error.
     is_heard = stretches.mass.sum(axis=1) > 0
+    runs = np.arange(len(is_heard))[is_heard] // num_sharing
     stretches = Stretches(*(part[is_heard] for part in stretches))
     mass, first, second = stretches
     total = mass.sum()
@@ -97,15 +107,23 @@ def errors_of(stretches: Stretches, log_weights: np.ndarray) -> Errors:
     is_constant = spread <= _ROUNDING * square
     spread = np.where(is_constant, 0.0, spread)
     sums = (first - mean * mass[..., None]) / total
+    num_chains = len(mass)
     variance, merged, carrying = _variance(sums)
+    is_alone = merged == num_chains
+    if num_sharing > 1:
+        of_runs = np.stack([sums[runs == run].sum(axis=0) for run in np.unique(runs)])
+        factor = np.sum(of_runs**2, axis=(0, 1)) / np.sum(sums**2, axis=(0, 1))
+        is_shared = factor > 1.0
+        variance = np.where(is_shared, factor * variance, variance)
+        merged = np.where(is_shared, np.minimum(merged, of_runs.shape[0] * of_runs.shape[1]), merged)
+        carrying = np.where(is_shared, np.minimum(carrying, _num_carrying(of_runs)), carrying)
     degrees = np.minimum(merged - 1.0, 2.0 / np.maximum(1.0 / carrying - 1.0 / merged, 1e-12))
     # A single draw has no spread, which says nothing of how far it is from the mean.
     is_single = np.count_nonzero(np.isfinite(log_weights)) == 1
     effective = np.where((variance > 0) & ~is_constant, spread / variance, np.nan)
-    num_chains = len(mass)
     of_chain = np.sum(sums, axis=1, keepdims=True) * (mass / np.sum(mass, axis=1, keepdims=True))[..., None]
     draws_within = spread / np.maximum(_variance(sums - of_chain, is_centered=True)[0], 1e-300)
-    is_alone = merged == num_chains
+    draws_of_drift = np.fmin(draws_within, effective) if num_sharing > 1 else draws_within
     is_slow = is_alone & (effective < _DRAWS_PER_CHAIN * num_chains) & (num_chains < _MANY_CHAINS)
     is_slow |= (merged - 1 < _FEWEST_DEGREES) & (variance > 0)
     is_rare = (degrees < _FEWEST_DEGREES) & (variance > 0) & ~is_slow
@@ -127,7 +145,7 @@ def errors_of(stretches: Stretches, log_weights: np.ndarray) -> Errors:
         tail,
         num_chains * min(mass.shape[1], 2),
         draws_within,
-        np.where(is_constant, 0.0, drift_of(stretches, draws_within)),
+        np.where(is_constant, 0.0, drift_of(stretches, draws_of_drift)),
         is_single,
         is_constant,
     )
@@ -252,7 +270,7 @@ def _notes_on_few_draws(errors: Errors, is_apart: np.ndarray) -> list[str]:
     if np.any(is_short):
         worst, number = float(np.max(errors.r_hat[is_short])), float(np.min(errors.draws_within[is_short]))
         notes.append(
-            f"R-hat is {worst:.3g}, with about {number:.0f} effective draws: too few to tell whether chains agree. Run longer."
+            f"{LARGE_R_HAT} {worst:.3g}, with about {number:.0f} effective draws: too few to tell whether chains agree. Run longer."
         )
     is_few = np.isfinite(errors.std_error) & (errors.std_error > 0) & (errors.effective_draws < MIN_EFFECTIVE_DRAWS)
     if np.any(is_few) and not np.any(is_short):

@@ -7,11 +7,12 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy
 
 from isotherm.foundation.printable import printable
+from isotherm.runs.agreement import MIN_EFFECTIVE_DRAWS
 from isotherm.runs.bias_notes import notes_on_bias
 from isotherm.runs.columns import columns
-from isotherm.runs.cycle_notes import notes_on_cycles
 from isotherm.runs.disagreement_notes import notes_on_disagreement
 from isotherm.runs.estimates import TOO_HOT, UNKNOWN_BIAS, Estimate, estimate, normalized_weights
 from isotherm.runs.names import Shapes, coordinate_name, of_small_leaves, shapes_of
@@ -19,16 +20,16 @@ from isotherm.runs.network_notes import notes_on_networks
 from isotherm.runs.run_data import RunData
 from isotherm.runs.run_estimates import RunEstimates
 from isotherm.runs.spent import time_of
+from isotherm.runs.standard_errors import LARGE_R_HAT
 
 # Coordinates whose R-hat and errors are looked at, and that are shown: all, or some of a large position, of which leaves of a few
 # numbers, such as scales, always are.
 _MOST_JUDGED, _MOST_ROWS, _ROWS_OF_LARGE, _FEW = 1_000, 50, 20, 4
-# Starts are too close together where their spread is below this share of the draws' in every coordinate.
-_MIN_DISPERSION = 0.5
+# Starts are too close together where their spread is below this share of the draws' in every coordinate, and below what starts that
+# spread like the draws have by chance, which happens so often.
+_MIN_DISPERSION, _BY_CHANCE = 1 / 3, 0.01
 # Draws from which principal directions are found, and how many of these are watched.
 _MOST_DRAWS, _NUM_DIRECTIONS = 1_000, 3
-# Steps of energies above this fraction of the temperature are coarse, and steps of positions above that of a move's noise.
-_COARSEST, _COARSEST_POSITION = 0.05, 0.3
 
 
 class Coordinate(NamedTuple):
@@ -83,7 +84,7 @@ def summary_of(run: RunEstimates) -> Summary:
 
     found = run.estimate(coordinates)
     # What is known of the bias has notes of its own.
-    known = (UNKNOWN_BIAS, TOO_HOT, *(run.coupling_notes if run.claims_distribution and not _has_died(run) else ()))
+    known = (UNKNOWN_BIAS, TOO_HOT, *(run.law_notes if run.claims_distribution and not _has_died(run) else ()))
     found = found._replace(notes=tuple(note for note in found.notes if note not in known))
     nothing = np.full_like(found.mean, np.nan)
     columns = (found.mean, found.std_error, found.spread, found.effective_draws, found.r_hat)
@@ -101,10 +102,23 @@ def summary_of(run: RunEstimates) -> Summary:
     named = [] if run.bias is None else [f"`{coordinate_name(shapes, place)}`" for place in run.bias.coordinates]
     notes = (
         _notes(run, _agreement(shapes, judged, found.r_hat))
-        + notes_on_bias(run.bias, named, list(shapes), _share_rejected(run), _has_batches(run))
+        + notes_on_bias(run.bias, named, list(shapes), _share_rejected(run), _has_batches(run), run.are_particles)
+        + _notes_on_unmeasured(run)
         + list(found.notes or _notes_on_watched(run, judged, found))
     )
     return Summary(rows, notes + notes_on_disagreement(run, judged, found), size)
+
+
+def _notes_on_unmeasured(run: RunData) -> list[str]:
+    """Whether it cannot be known what the step size does."""
+    is_collected = run.config.get("collect") not in (None, "identity") and not run.config.get("is_constrained")
+    is_streamed = bool(run.described_potential.get("is_streamed"))
+    if run.bias is not None or not run.config.get("temperature") or not (is_collected or is_streamed):
+        return []
+    return [
+        "The bias of the step size and of mini-batches is not measured where data stream from a large file, or positions are not "
+        "recorded as they are (`collect`): compare with a run at half the step size."
+    ]
 
 
 def _has_batches(run: RunEstimates) -> bool:
@@ -132,8 +146,11 @@ def _notes_on_watched(run: RunEstimates, judged: np.ndarray, found: Estimate) ->
         return jnp.concatenate([jnp.stack([energy.astype(float), jnp.sum(at**2)]), directions @ at])
 
     draws = (run.draws, run.energies)
-    seen = estimate(watched, draws, np.asarray(run.log_weights), None, bool(run.config.get("is_joint")))
-    return [f"Of the energy, the distance from the mean or a principal direction: {note}" for note in seen.notes]
+    seen = estimate(watched, draws, np.asarray(run.log_weights), None, run.are_particles, run.shares_noise)
+    # Of several that nobody asked for one has a large R-hat by chance.
+    is_known = np.min(seen.effective_draws) >= MIN_EFFECTIVE_DRAWS
+    notes = [note for note in seen.notes if not (is_known and note.startswith(LARGE_R_HAT))]
+    return [f"Of the energy, the distance from the mean or a principal direction: {note}" for note in notes]
 
 
 def _share_rejected(run: RunEstimates) -> float:
@@ -155,8 +172,7 @@ def _notes(run: RunEstimates, agreement: str = "") -> list[str]:
     notes += notes_at_once(run)
     if "diverged_at" not in run.stats or _has_died(run):
         return notes
-    notes += [*run.coupling_notes, *_notes_on_spread(run), *notes_on_cycles(run), *notes_on_networks(run)]
-    notes += _notes_on_precision(run)
+    notes += [*run.law_notes, *_notes_on_spread(run), *notes_on_networks(run)]
     effective = run.effective_sample_size()
     if effective < 0.1 * total:
         notes.append(
@@ -192,23 +208,12 @@ def notes_at_once(run: RunData) -> list[str]:
         notes.append(f"{int(diverged.sum())} of {diverged.size} {what} diverged; lower `step_size` or use a `box`.")
     if _has_died(run):
         return [*notes, "None is left: what they drew before they diverged is no sample of anything."]
-    return notes + _notes_on_starts(run) + _notes_on_temperature(run) + _notes_on_kernels(run)
+    return notes + _notes_on_starts(run)
 
 
 def _has_died(run: RunData) -> bool:
     """Whether no chain is left; of a run that has not ended that is not known."""
     return bool(np.all(np.asarray(run.stats.get("diverged_at", -1)) >= 0))
-
-
-def _notes_on_kernels(run: RunData) -> list[str]:
-    """What is wrong with the moves, in words."""
-    frozen_at = run.stats.get("preconditioner_frozen_at")
-    if frozen_at is None or not run.claims_distribution or 0 <= np.max(frozen_at) <= run.times[0]:
-        return []
-    return [
-        "The preconditioner went on adapting while draws were taken, so that they do not follow exp(-U / T): spreads may be off by "
-        "tens of per cent. Pass freeze_after=BURN_IN to the sampler, and burn_in=BURN_IN to `sample`."
-    ]
 
 
 def _notes_on_starts(run: RunData) -> list[str]:
@@ -237,57 +242,11 @@ def _notes_on_spread(run: RunEstimates) -> list[str]:
     if spread is None or "num_swaps" in run.stats or not run.claims_distribution or config.get("has_one_start"):
         return []
     drawn = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(run.std())])
-    if len(drawn) != len(spread) or np.any(np.asarray(spread) >= _MIN_DISPERSION * drawn):
+    number = np.asarray(run.stats["diverged_at"]).size
+    by_chance = math.sqrt(scipy.special.chdtri(number - 1, 1.0 - _BY_CHANCE) / number)
+    if len(drawn) != len(spread) or np.any(np.asarray(spread) >= min(_MIN_DISPERSION, by_chance) * drawn):
         return []
     return [
         "Chains started closer together than the draws lie, so that their agreement says little of modes that are far from the "
         "starts: pass overdispersed starts, such as `init=lambda key: 3.0 * jax.random.normal(key, shape)`."
-    ]
-
-
-def _notes_on_temperature(run: RunData) -> list[str]:
-    if run.config.get("temperature", 1.0) is not None:
-        return []
-    return [
-        "The temperature changed while draws were taken, so that they follow no single distribution. Leave the annealed part "
-        "out with `burn_in`."
-    ]
-
-
-def _notes_on_precision(run: RunEstimates) -> list[str]:
-    """Whether positions and energies are too large for their types."""
-    return _notes_on_positions(run) + _notes_on_energies(run)
-
-
-def _notes_on_positions(run: RunEstimates) -> list[str]:
-    bias, temperature = run.bias, run.config.get("temperature")
-    if bias is None or not temperature:
-        return []
-    noise = np.sqrt(2.0 * bias.step_size * temperature)
-    spacings = [
-        np.max(np.spacing(np.abs(leaf[np.isfinite(leaf)])), initial=0.0)
-        for leaf in jax.tree.leaves(bias.draws)
-        if leaf.dtype in (np.float32, np.float64) and leaf.size
-    ]
-    if max(spacings, default=0.0) < _COARSEST_POSITION * noise:
-        return []
-    return [
-        f"Positions are stored in steps of {max(spacings):.2g}, and the noise of a move is {noise:.2g}: much of what gradients do "
-        "is rounded away. Center and scale the coordinates, or use double precision (JAX_ENABLE_X64=1)."
-    ]
-
-
-def _notes_on_energies(run: RunEstimates) -> list[str]:
-    """Whether energies are too large for their type, where swaps or weights depend on them."""
-    if not {"num_swaps", "theta"} & set(run.stats) or run.config.get("temperature") in (None, 0.0):
-        return []
-    energies = np.asarray(run.energies)
-    largest = np.max(np.abs(energies[np.isfinite(energies)]), initial=0.0)
-    spacing = float(np.spacing(largest.astype(energies.dtype)))
-    if spacing < _COARSEST * run.temperature:
-        return []
-    return [
-        f"Energies near {largest:.3g} are stored in steps of {spacing:.2g}, which is {spacing / run.temperature:.2g} temperatures: "
-        "swaps and weights see rounding as noise. Subtract from the log likelihood of every example its value at a good position, "
-        "or use double precision (JAX_ENABLE_X64=1)."
     ]

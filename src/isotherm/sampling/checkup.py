@@ -32,6 +32,10 @@ _FEWEST, _MOST = 128, 4_096
 _SHARE_OF_LARGE, _FEWEST_OF_LARGE = 0.018, 32
 # Sums over so many numbers are known well from fewer draws still.
 _SHARE_OF_HUGE, _HUGE = 0.013, 10_000
+# Of data that stream and are taken into memory.
+_MAX_BYTES = 1 << 28
+# Roundings of an energy in a difference of two.
+_ROUNDINGS = 8.0
 # There must be more draws than coordinates to see how these hang together.
 _DRAWS_PER_COORDINATE = 4
 
@@ -68,11 +72,18 @@ class Checkup:
         """The bias of a run of axes (chain, draw, ...); None where nothing is known of it."""
         size = sum(leaf.size for leaf in jax.tree.leaves(self.position))
         temperature = run.config.get("temperature")
-        if not temperature or not run.claims_distribution or self.potential.is_streamed or size == 0:
+        if not temperature or not run.claims_distribution or size == 0:
             return None
         if programs.read_by(self.potential) != self.read:
             # It is another energy by now.
             return None
+        if self.potential.is_streamed:
+            held = self.potential.in_memory(_MAX_BYTES)
+            return (
+                None
+                if held is None
+                else dataclasses.replace(self, potential=held, read=programs.read_by(held)).measure(run)
+            )
         chosen = self._spread_over(run, size)
         both = (_structured(run.draws, self.position), _structured(run.model_state, self.potential.init_model_state()))
         rows = jax.tree.map(lambda leaf: np.asarray(leaf[:, chosen]), both)
@@ -91,7 +102,7 @@ class Checkup:
             scale = scale * np.sqrt(flat_numbers(self.preconditioner, 1)[:, coordinates])
         given = np.asarray(run.log_weights)[:, chosen]
         wells = self._wells(rows[0], coordinates, given, size)
-        probes, jumps, virials, energies = self._probes(run, rows, coordinates, scale, wells, given)
+        probes, jumps, unexplained, virials, energies = self._probes(run, rows, coordinates, scale, wells, given)
         dynamics = self._dynamics(run, chosen, scale)
         # A step away from a draw the energy may be infinite, or not a number.
         is_seen = np.all([np.all(np.isfinite(part), axis=-1) for part in (*probes, jumps[..., None])], axis=0)
@@ -117,6 +128,7 @@ class Checkup:
             is_measured=is_measured,
             rates=np.where(is_seen, rates_of(probes), 0.0) * (1.0 if errors is None else errors.curvature),
             jumps=np.where(is_seen, jumps, 0.0),
+            unexplained=unexplained,
             drift=largest_drift(probes, is_seen),
             step_size=step,
             is_exact=self.potential.is_exact,
@@ -144,11 +156,12 @@ class Checkup:
         scale: np.ndarray,
         wells: np.ndarray,
         log_weights: np.ndarray,
-    ) -> tuple[Probes, np.ndarray, np.ndarray, np.ndarray]:
+    ) -> tuple[Probes, np.ndarray, float, np.ndarray, np.ndarray]:
         """What chains feel at draws (P, S, ...), and a step to both sides of them.
 
-        Then jumps of the energy between these, and the virials of the leaves around the centers of wells, (P, S, leaves); and
-        energies at the draws on one batch and on another, (2, P, S). Energies are in units of the temperature.
+        Then jumps of the energy between these; by which share its changes typically differ from what gradients say; the virials of the
+        leaves around the centers of wells, (P, S, leaves); and energies at the draws on one batch and on another, (2, P, S). Energies
+        are in units of the temperature.
         """
         chains, number = jax.tree.leaves(rows[0])[0].shape[:2]
         rng = np.random.default_rng(self.words)
@@ -181,12 +194,19 @@ class Checkup:
         )
         here, ahead, behind = (scale[:, None] * part for part in pull[:3])
         other = here if is_exact else scale[:, None] * pull[3]
-        jumps = energy[1] - energy[2] - np.sum(away * (gradient[1] + gradient[2]), axis=-1)
-        jumps = jumps if self.potential.has_gradient_of_energy else np.where(np.isfinite(jumps), 0.0, jumps)
+        # Simpson's rule along the displacement, as far as rounding let positions move.
+        ends = [flat_numbers(side, 2)[..., coordinates] for side in sides[1:]]
+        along = np.sum((ends[0] - ends[1]) * (gradient[1] + 4.0 * gradient[0] + gradient[2]), axis=-1) / 6.0
+        jumps = energy[1] - energy[2] - along
+        if not self.potential.has_gradient_of_energy:
+            jumps = np.where(np.isfinite(jumps), 0.0, jumps)
         values = flat_numbers(rows[0], 2)[..., coordinates] / scale[:, None]
         # At the draws themselves, on one batch or on two.
         virials = np.mean(virial[::3], axis=0)
-        return Probes(values, here, other, signs, 0.5 * (ahead - behind)), jumps, virials, energy[[0, -1]]
+        rounding = _ROUNDINGS * np.finfo(np.asarray(found[0]).dtype).eps * np.abs(energy[0])
+        unexplained = np.nanmedian(np.maximum(np.abs(jumps) - rounding, 0.0)) / max(np.nanmedian(np.abs(along)), 1e-30)
+        probes = Probes(values, here, other, signs, 0.5 * (ahead - behind))
+        return probes, jumps, float(unexplained), virials, energy[[0, -1]]
 
     def _weight_errors(self, run: Any, energies: np.ndarray, read: np.ndarray, log_weights: np.ndarray) -> np.ndarray:
         """What weights of a contour sampler have too much where noise is not what it is on average: tilts (1 + G, P, S).
