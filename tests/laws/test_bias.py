@@ -9,6 +9,7 @@ import pytest
 import scipy
 
 import isotherm as iso
+from isotherm.runs.estimates import TOO_HOT
 
 SHAPE = 2.0  # exp(x) follows a Gamma law of this shape: a skewed well.
 
@@ -243,3 +244,35 @@ def test_cycles_that_choose_their_modes_are_named():
     assert any("Cycles end in regions of their own" in note for note in apart.summary().notes)
     together = iso.sample(lambda x: 8.0 * jnp.sum(x**2), sampler, **settings)
     assert not any("Cycles" in note for note in together.summary().notes)
+
+
+def normalizer_left_out(x):
+    """A regression with its scale, whose normalizer has no gradient."""
+    return 2.0 * jnp.exp(-2.0 * x[1]) * (1.0 + x[0] ** 2) + 4.0 * jax.lax.stop_gradient(x[1]) + 0.5 * x[1] ** 2
+
+
+def with_rounding(x):
+    return 0.5 * jnp.sum(x**2) + 0.5 * jnp.sum((1.0 - jnp.round(x, 1)) ** 2)
+
+
+OTHER_GRADIENT = "Changes of the energy around the draws differ by about"
+
+
+@pytest.mark.parametrize("energy", [normalizer_left_out, with_rounding], ids=lambda energy: energy.__name__)
+def test_gradients_of_something_else_are_named(energy):
+    run = iso.sample(energy, iso.sgld(0.01), num_steps=40_000, num_chains=8, thinning=10, init=spread)
+    assert any(note.startswith(OTHER_GRADIENT) for note in run.summary().notes)
+    assert TOO_HOT in run.estimate(lambda x: x).notes
+
+
+@pytest.mark.parametrize("center", [0.0, 1e5])
+@pytest.mark.parametrize("energy", [bowl, skewed, lambda x: jnp.sum(jnp.abs(x))], ids=["bowl", "skewed", "kink"])
+def test_gradients_of_the_energy_explain_its_changes(energy, center):
+    moved = lambda x: energy(x - center)  # noqa: E731
+    start = lambda key: center + spread(key)  # noqa: E731
+    run = iso.sample(moved, iso.sgld(0.02), num_steps=20_000, num_chains=8, thinning=10, init=start)
+    assert measured(run).unexplained < 1e-3
+
+
+def spread(key):
+    return 2.0 * jax.random.normal(key, (2,))

@@ -212,3 +212,51 @@ def test_one_visit_to_far_blobs_shows_in_the_energy_and_the_distance():
         found[name] = [note for note in run.summary().notes if note.startswith(beginning)]
     assert found["never"] == []
     assert len(found["once"]) > 0
+
+
+def test_particles_in_several_wells_are_named():
+    """Masses of .8 and .2, which particles that start evenly do not find."""
+
+    def wells(x):
+        return -jnp.logaddexp(
+            jnp.log(0.8) - 0.5 * jnp.sum((x - 6.0) ** 2), jnp.log(0.2) - 0.5 * jnp.sum((x + 6.0) ** 2)
+        )
+
+    start = lambda key: 6.0 * jax.random.normal(key, (2,))  # noqa: E731
+    settings: dict[str, Any] = {"num_steps": 2_000, "num_chains": 60, "thinning": 100, "init": start}
+    beginning = "Particles lie in 2 wells that are far apart"
+    run = iso.sample(wells, iso.svgd(0.3), **settings)
+    assert any(note.startswith(beginning) for note in run.summary().notes)
+    assert any(note.startswith(beginning) for note in run.estimate(lambda x: x).notes)
+    one = iso.sample(energy, iso.svgd(0.3), **settings)
+    assert not any("wells that are far apart" in note for note in one.summary().notes)
+
+
+def test_a_mean_of_a_descent_is_no_expectation():
+    run = iso.sample(energy, iso.msgd(0.05), num_steps=2_000, num_chains=4, init=dispersed)
+    assert any(note.startswith("The sampler follows no distribution") for note in run.estimate(lambda x: x).notes)
+
+
+def test_estimates_carry_what_is_wrong_with_the_distribution():
+    adapting = iso.sample(energy, iso.psgld(0.05), num_steps=4_000, num_chains=4, init=dispersed)
+    assert any(note.startswith("The preconditioner went on adapting") for note in adapting.estimate(lambda x: x).notes)
+
+
+def test_collected_functions_have_no_bias_and_are_told():
+    run = iso.sample(energy, iso.sgld(0.5), num_steps=4_000, num_chains=4, init=dispersed, collect=lambda x: x[:1])
+    wanted = "The bias of the step size and of mini-batches is not measured"
+    assert any(note.startswith(wanted) for note in run.summary().notes)
+    chosen = iso.sample(energy, iso.sgld(0.05), num_steps=4_000, num_chains=4, init=dispersed, measure_bias=False)
+    assert not any(note.startswith(wanted) for note in chosen.summary().notes)
+
+
+@pytest.mark.parametrize(("share", "is_named"), [(0.05, True), (1.0, False)])
+def test_dispersed_starts_are_not_close_by_chance(share, is_named):
+    """Four starts with the spread of the draws are within half of it in one run of seven."""
+    named = 0
+    for seed in range(12):
+        start = lambda key: share * jax.random.normal(key, (1,))  # noqa: E731
+        settings: dict[str, Any] = {"num_steps": 4_000, "num_chains": 4, "burn_in": 200, "init": start, "seed": seed}
+        notes = iso.sample(energy, iso.sgld(0.1), **settings).summary().notes
+        named += any(note.startswith("Chains started closer together") for note in notes)
+    assert named == 12 * is_named

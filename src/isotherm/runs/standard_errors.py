@@ -7,8 +7,8 @@ is left. Correlations are taken around the mean of all chains, so that chains wh
 themselves, and end as one stretch each.
 
 Chains that see the same mini-batches share their noise, of which the mean of many chains has as much as one chain. The variance is
-then multiplied by F = sum_b (sum of z_b over the chains of a run)^2 / sum of all z_b^2, where that is above 1; it is 1 on average for
-independent chains.
+then multiplied by F = sum_b (sum of z_b over the chains of a run)^2 / sum of all z_b^2, where that is above 1. For independent
+chains it is 1 on average.
 
 The error has 2 / (1 / k - 1 / B) degrees of freedom, B - 1 at most, where k = (sum z_b^2)^2 / sum z_b^4 stretches carry it: a third
 of them if sums are normal, which gives B, and fewer for functions with a heavy tail, whose intervals are wider.

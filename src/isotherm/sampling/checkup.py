@@ -159,9 +159,9 @@ class Checkup:
     ) -> tuple[Probes, np.ndarray, float, np.ndarray, np.ndarray]:
         """What chains feel at draws (P, S, ...), and a step to both sides of them.
 
-        Then jumps of the energy between these; by which share its changes typically differ from what gradients say; the virials of the
-        leaves around the centers of wells, (P, S, leaves); and energies at the draws on one batch and on another, (2, P, S). Energies
-        are in units of the temperature.
+        Then jumps of the energy between these; by which share its changes typically differ from what gradients say; the virials of
+        the leaves around the centers of wells, (P, S, leaves); and energies at the draws on one batch and on another, (2, P, S).
+        Energies are in units of the temperature.
         """
         chains, number = jax.tree.leaves(rows[0])[0].shape[:2]
         rng = np.random.default_rng(self.words)
