@@ -276,3 +276,11 @@ def test_gradients_of_the_energy_explain_its_changes(energy, center):
 
 def spread(key):
     return 2.0 * jax.random.normal(key, (2,))
+
+
+def test_energies_that_are_infinite_everywhere_nearby_say_nothing():
+    """An arcsine law at the walls of its box: a step away there is no energy."""
+    law = lambda x: 0.9 * jnp.sum(jnp.log(x) + jnp.log1p(-x))  # noqa: E731
+    start = lambda key: jnp.where(jax.random.bernoulli(key, 0.5, (1,)), 1e-6, 1.0 - 1e-6)  # noqa: E731
+    run = iso.sample(law, iso.sgld(0.05, box=(1e-7, 1.0 - 1e-7)), num_steps=2_000, num_chains=4, init=start)
+    assert run.summary().notes[1:]

@@ -204,9 +204,13 @@ class Checkup:
         # At the draws themselves, on one batch or on two.
         virials = np.mean(virial[::3], axis=0)
         rounding = _ROUNDINGS * np.finfo(np.asarray(found[0]).dtype).eps * np.abs(energy[0])
-        unexplained = np.nanmedian(np.maximum(np.abs(jumps) - rounding, 0.0)) / max(np.nanmedian(np.abs(along)), 1e-30)
+        is_seen = np.isfinite(jumps) & np.isfinite(along)
+        changes = [
+            np.median(part[is_seen]) if np.any(is_seen) else 0.0 for part in (np.abs(jumps) - rounding, np.abs(along))
+        ]
+        unexplained = max(changes[0], 0.0) / max(changes[1], 1e-30)
         probes = Probes(values, here, other, signs, 0.5 * (ahead - behind))
-        return probes, jumps, float(unexplained), virials, energy[[0, -1]]
+        return probes, jumps, unexplained, virials, energy[[0, -1]]
 
     def _weight_errors(self, run: Any, energies: np.ndarray, read: np.ndarray, log_weights: np.ndarray) -> np.ndarray:
         """What weights of a contour sampler have too much where noise is not what it is on average: tilts (1 + G, P, S).
