@@ -104,8 +104,8 @@ def test_periodic_work_is_in_the_loop_and_compiles_nothing_of_its_own():
     potential = iso.from_likelihood(lambda m, x: -0.5 * (x - m) ** 2, None, DATA[:, 0], batch_size=10)
     before = programs.num_programs()
     iso.sample(potential, iso.vr_resgld(1e-3, refresh_every=20), num_steps=100, init=jnp.zeros(()))
-    # The start, the loop, and the statistics.
-    assert programs.num_programs() == before + 3
+    # The look at a few examples, the start, the loop, and the statistics.
+    assert programs.num_programs() == before + 4
 
 
 BATCH, MEASURED = 7, 10
