@@ -60,16 +60,19 @@ def test_the_bias_of_another_temperature_is_that_of_the_draws():
     assert there.bias == pytest.approx(widened - 1.5, rel=0.15)
 
 
-def test_normalizing_constants_have_a_bias():
-    """On x^4 / 4 the steps move Z(1.5) / Z(1), whose logarithm is log(1.5) / 4."""
-    start = lambda key: jax.random.normal(key, (1,))  # noqa: E731
+@pytest.mark.parametrize("temperature", [1.0, 2.0])
+def test_normalizing_constants_have_a_bias(temperature):
+    """On x^4 / 4 the steps move Z(to) / Z(T), whose logarithm is log(to / T) / 4."""
+    start = lambda key: temperature**0.25 * jax.random.normal(key, (1,))  # noqa: E731
     quartic = lambda x: 0.25 * jnp.sum(x**4)  # noqa: E731
-    run = iso.sample(
-        quartic, iso.icsgld(0.05), num_steps=400_000, num_chains=8, thinning=10, burn_in=20_000, init=start
-    )
-    found = run.log_z_ratio(0.75)
+    settings: dict[str, Any] = {"num_steps": 400_000, "num_chains": 8, "thinning": 10, "burn_in": 20_000, "init": start}
+    # Positions in units of T^(1/4) make energies in units of T, and steps in units of T^(-1/2).
+    run = iso.sample(quartic, iso.icsgld(0.05 / temperature**0.5, temperature=temperature), **settings)
+    found = run.log_z_ratio(0.75 * temperature)
     assert np.isfinite(found.bias)
     assert abs(off(found, 0.25 * np.log(0.75))) < PASS
+    # About four of the errors of both.
+    assert abs(found.bias) > 3.0 * np.hypot(found.std_error, found.bias_error)
 
 
 @pytest.mark.parametrize("noise", [2.0, 6.0])
