@@ -55,6 +55,10 @@ def test_all_data_may_be_mixed():
     assert len(sampled(centered, None).draws[0]) == 10
 
 
+def test_examples_that_differ_are_not_mixed():
+    assert len(sampled(apart, 20).draws[0]) == 10
+
+
 @pytest.mark.parametrize("scale", [1.0, 1e4, 1e-4])
 def test_rounding_is_no_mixing(scale):
     def in_other_units(theta, examples):

@@ -34,6 +34,14 @@ def test_two_wells_are_two(share, direction):
     assert len(set(labels[:number])) == len(set(labels[number:])) == 1
 
 
+def test_a_small_well_is_cut_off_where_it_is_emptiest():
+    """The cut that sets the means apart most leaves some draws of the smaller well on the wrong side."""
+    values = np.random.default_rng(0).normal(size=(4_000, 1))
+    values[:400] += 9.0
+    labels = separate(values)
+    assert np.sum(labels[:400] != np.median(labels[:400])) + np.sum(labels[400:] != np.median(labels[400:])) <= 1
+
+
 def test_a_grid_of_wells_is_taken_apart():
     places = np.stack(np.meshgrid([-4.0, 0.0, 4.0], [-4.0, 0.0, 4.0]), axis=-1).reshape(9, 2)
     values = np.concatenate([place + 0.3 * rng.normal(size=(400, 2)) for place in places])

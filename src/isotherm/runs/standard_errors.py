@@ -131,7 +131,7 @@ def errors_of(stretches: Stretches, log_weights: np.ndarray, num_sharing: int = 
         is_rare |= _num_carrying(sums) < _FEWEST_CARRYING
     tail = tail_that_matters(log_weights)
     is_slow, is_rare = is_slow & ~is_constant, is_rare & ~is_constant
-    is_unknown = is_slow | is_rare | (tail > HEAVIEST_TAIL) | is_single | is_constant
+    is_unknown = is_slow | is_rare | (tail > HEAVIEST_TAIL) | is_constant
     known = np.where(is_unknown, np.nan, np.sqrt(variance))
     return Errors(
         mean,
