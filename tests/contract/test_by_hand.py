@@ -20,7 +20,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "cycsgld": CYCLES,
     "cycsghmc": CYCLES,
     "swag": CYCLES,
-    "resgld": {"measure_every": 5, "temperatures": (1.0, 1.1)},
+    "resgld": {"variance": "tracked", "measure_every": 5, "temperatures": (1.0, 1.1)},
     "resghmc": {"measure_every": 5, "temperatures": (1.0, 2.0, 4.0)},
     "vr_resgld": {"refresh_every": 7, "temperatures": (1.0, 1.1)},
     "vr_resghmc": {"refresh_every": 7},
