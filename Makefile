@@ -2,16 +2,17 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 PEERS := .venv/peers
+PROJECTS := pyproject.toml reproduction/pyproject.toml
 LOWEST := .venv-lowest/ready
-FOR_LOWEST := tests/unit tests/cli tests/data tests/models tests/contract/test_samplers.py tests/contract/test_packaging.py \
-	tests/networks/test_adapters.py tests/reproducibility/test_resume.py
+FOR_LOWEST := tests/unit tests/cli reproduction/tests/data tests/contract/test_samplers.py tests/contract/test_packaging.py \
+	tests/networks/test_adapters.py tests/networks/test_modules.py tests/reproducibility/test_resume.py
 # Older emitters of XLA, fewer passes and one piece of code per program compile in half of the time. Only the tests are mostly compiling.
 # XLA ends a process over a flag that its version does not know.
 FLAGS := --xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1 --xla_cpu_parallel_codegen_split_count=1
 IS_KNOWN := -c "import jax; jax.devices()" > /dev/null 2>&1
 QUICK_TO_COMPILE = $(XLA_FLAGS) $(shell for flag in $(FLAGS); do XLA_FLAGS=$$flag $(BIN)/python $(IS_KNOWN) && echo $$flag; done)
 # Reading all other modules would take longer than some of these tests.
-AS_USERS = $(shell grep -rl --include="test_*.py" as_users tests)
+AS_USERS = $(shell grep -rl --include="test_*.py" as_users tests reproduction/tests)
 
 .PHONY: demo test test-long test-lowest mutants lint format bench clean
 
@@ -47,15 +48,15 @@ bench: $(PEERS)
 clean:
 	rm -rf .venv .venv-lowest demo
 
-$(READY): pyproject.toml constraints.txt
+$(READY): $(PROJECTS) constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[all]" --group test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[all]" -e "./reproduction[spreadsheets]" --group test
 	touch $(READY)
 
-$(LOWEST): pyproject.toml constraints-lowest.txt
+$(LOWEST): $(PROJECTS) constraints-lowest.txt
 	test -x .venv-lowest/bin/python || python3.11 -m venv .venv-lowest
-	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-lowest.txt -e ".[all]" pytest xlwt
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-lowest.txt -e ".[all]" -e "./reproduction[spreadsheets]" hatchling hatch-fancy-pypi-readme pytest xlwt
 	touch $(LOWEST)
 
 $(PEERS): $(READY)

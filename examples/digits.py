@@ -13,9 +13,9 @@ from sklearn.datasets import load_digits
 
 import isotherm as iso
 from isotherm.contour import RegularizedWeights
-from isotherm.experiments.reproduce import table_of
-from isotherm.experiments.result import Row, write_result
+from isotherm.demo.result import Row, write_result
 from isotherm.predictive import auroc, predict, summarize
+from isotherm_thesis.experiments.reproduce import table_of
 
 
 class Classifier(nnx.Module):
@@ -39,7 +39,7 @@ def main(num_steps: int = 4_000, out: pathlib.Path | None = None) -> list[Row]:
     known = np.random.default_rng(0).permutation(np.flatnonzero(labels < 5))
     train, test, unknown = known[300:], known[:300], np.flatnonzero(labels >= 5)
 
-    potential = iso.potentials.from_nnx(
+    potential = iso.networks.from_nnx(
         Classifier,
         "cross_entropy",
         (inputs[train], labels[train]),

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from isotherm import (
         bandits,
         contour,
-        data,
         estimators,
         exchange,
         kernels,
+        networks,
         potentials,
         predictive,
         targets,
@@ -30,14 +30,12 @@ if TYPE_CHECKING:
     from isotherm.foundation.compilation_cache import use_compilation_cache
     from isotherm.foundation.errors import DivergenceError, DivergenceWarning
     from isotherm.minimization import minimize
+    from isotherm.networks import from_equinox, from_linen, from_nnx
     from isotherm.potentials import (
         Potential,
         from_energy,
-        from_equinox,
         from_likelihood,
-        from_linen,
         from_log_density,
-        from_nnx,
         with_noise,
     )
     from isotherm.runs import Run, load
@@ -75,7 +73,7 @@ if TYPE_CHECKING:
 
 ask_for_whole_loops()
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 __all__ = [
     "Advice",
@@ -94,7 +92,6 @@ __all__ = [
     "cvr_resghmc",
     "cycsghmc",
     "cycsgld",
-    "data",
     "deo_sgd",
     "deo_star_msgd",
     "deo_star_psgd",
@@ -115,6 +112,7 @@ __all__ = [
     "minimize",
     "msgd",
     "naive_resgld",
+    "networks",
     "per_chain",
     "picsgld",
     "potentials",
@@ -144,15 +142,18 @@ __all__ = [
 # What is imported when it is first used, so that `isotherm --help` need not wait for JAX. Modules:
 _MODULES = {
     "schedules": "foundation.schedules",
-    **{name: name for name in ("bandits", "contour", "data", "estimators", "exchange", "kernels", "potentials")},
-    **{name: name for name in ("predictive", "runs", "samplers", "sampling", "targets", "transforms")},
+    **{
+        name: name for name in ("bandits", "contour", "data", "estimators", "exchange", "kernels", "models", "networks")
+    },
+    **{name: name for name in ("potentials", "predictive", "runs", "samplers", "sampling", "targets", "transforms")},
 }
 # And names in modules; all others are samplers.
 _HOMES = {
     "foundation.compilation_cache": ("use_compilation_cache",),
     "foundation.errors": ("DivergenceError", "DivergenceWarning"),
     "minimization": ("minimize",),
-    "potentials": ("Potential", *(name for name in __all__ if name.startswith("from_")), "with_noise"),
+    "networks": ("from_equinox", "from_linen", "from_nnx"),
+    "potentials": ("Potential", "from_energy", "from_likelihood", "from_log_density", "with_noise"),
     "runs": ("Run", "load"),
     "sampling": ("Sampler", "as_optax", "per_chain", "resume", "sample", "sweep", "to_blackjax"),
     "sampling.advise": ("Advice", "advise"),

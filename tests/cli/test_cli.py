@@ -7,8 +7,8 @@ import pytest
 
 import isotherm as iso
 from isotherm.cli.main import main
-from isotherm.experiments import EXPERIMENTS
 from isotherm.samplers import METHODS
+from isotherm_thesis.experiments import EXPERIMENTS
 
 CONTOUR = ("csgld", "csghmc", "icsgld", "icsghmc", "picsgld", "awsgld")
 FILE = """

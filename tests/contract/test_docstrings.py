@@ -7,7 +7,7 @@ import typing
 import pytest
 
 import isotherm as iso
-from isotherm.potentials.networks import NETWORK_DEFAULTS
+from isotherm.networks.potential import NETWORK_DEFAULTS
 from isotherm.samplers import METHODS
 from isotherm.samplers.deo import DEO_DEFAULTS
 from isotherm.samplers.flattening import CONTOUR_DEFAULTS, WEIGHTED_DEFAULTS

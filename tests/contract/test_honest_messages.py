@@ -194,7 +194,7 @@ def test_weights_of_networks_on_which_chains_disagree_are_not_taken_for_modes():
     def network(rngs):
         return nnx.Sequential(nnx.Linear(1, 4, rngs=rngs), nnx.tanh, nnx.Linear(4, 1, rngs=rngs))
 
-    potential = iso.from_nnx(network, iso.potentials.Gaussian(0.1), (x, np.sin(3 * x[:, 0])), weight_decay=1.0)
+    potential = iso.from_nnx(network, iso.networks.Gaussian(0.1), (x, np.sin(3 * x[:, 0])), weight_decay=1.0)
     run = iso.sample(potential, iso.sgld(1e-5), num_steps=2_000, num_chains=4, thinning=10)
     notes = " ".join(run.summary().notes)
     assert "Units of a network can change places" in notes

@@ -114,4 +114,4 @@ def test_a_linen_class_is_no_module_and_bytes_have_a_remedy():
     ):
         iso.from_linen(linen.Dense, "squared_error", (X, X[:, 0]))
     images = jnp.full((1, 2, 2, 1), 255, jnp.uint8)
-    np.testing.assert_allclose(iso.data.Normalize((0.5,), (0.25,))(images), 2.0)
+    np.testing.assert_allclose(iso.networks.Normalize((0.5,), (0.25,))(images), 2.0)

@@ -11,10 +11,9 @@ from isotherm.coupling import Coupling
 SOURCE = pathlib.Path(__file__).parents[2] / "src" / "isotherm"
 ORDER = [
     "foundation",
-    "models",
-    "data",
     "potentials",
     "transforms",
+    "networks",
     "estimators",
     "kernels",
     "coupling",
@@ -29,15 +28,15 @@ ORDER = [
     "bandits",
     "minimization",
     "the package itself",
-    "experiments",
-    "bench",
+    "demo",
     "cli",
 ]
+# Names that have moved.
+MOVED = {"models", "data", "experiments"}
 
 
-def imports(path, source=SOURCE):
-    """Folders that a file imports from, in whatever form: absolute, relative, or through the package itself."""
-    own = ["isotherm", *path.relative_to(source).parts[:-1]]
+def modules_of(path, own):
+    """The names that a file of the package `own` imports, in whatever form, each as a list of its parts."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             names = [alias.name.split(".") for alias in node.names]
@@ -49,9 +48,15 @@ def imports(path, source=SOURCE):
             names = [ast.literal_eval(node.args[0]).split(".")] if isinstance(node.args[0], ast.Constant) else []
         else:
             continue
-        found = [name[1] if len(name) > 1 else "" for name in names if name[0] == "isotherm"]
-        # What the package offers by itself, such as `isotherm.sample`, needs all folders that it is made of.
-        yield from (name if name in ORDER else "the package itself" for name in found)
+        yield from names
+
+
+def imports(path, source=SOURCE):
+    """Folders that a file imports from: absolute, relative, or through the package itself."""
+    names = modules_of(path, ["isotherm", *path.relative_to(source).parts[:-1]])
+    found = [name[1] if len(name) > 1 else "" for name in names if name[0] == "isotherm"]
+    # What the package offers by itself, such as `isotherm.sample`, needs all folders that it is made of.
+    yield from (name if name in ORDER else "the package itself" for name in found)
 
 
 def part_of(path, source=SOURCE):
@@ -69,8 +74,42 @@ def violations(files, source=SOURCE):
 
 def test_folders_import_only_from_above():
     files = [path for path in SOURCE.rglob("*.py") if path.name != "__init__.py" or path.parent != SOURCE]
-    assert {part_of(path) for path in files} == set(ORDER) - {"the package itself"}
-    assert violations(files) == []
+    assert {part_of(path) for path in files} == set(ORDER) - {"the package itself"} | MOVED
+    assert violations([path for path in files if part_of(path) not in MOVED]) == []
+
+
+def reaches_the_thesis(path, source=SOURCE):
+    return any(
+        name[0] == "isotherm_thesis" for name in modules_of(path, ["isotherm", *path.relative_to(source).parts[:-1]])
+    )
+
+
+def test_the_library_needs_no_reproduction():
+    assert [path for path in SOURCE.rglob("*.py") if reaches_the_thesis(path)] == []
+
+
+@pytest.mark.parametrize("text", ["import isotherm_thesis", "def late():\n    from isotherm_thesis.data import load"])
+def test_an_import_of_the_reproduction_would_be_seen(text, tmp_path):
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text(text + "\n")
+    assert reaches_the_thesis(wrong, tmp_path)
+
+
+def test_names_that_have_moved_work_with_a_warning():
+    for module, name, home in (
+        ("isotherm.models", "MLP", "isotherm.networks"),
+        ("isotherm.data", "load", "isotherm_thesis.data"),
+        ("isotherm.data.augment", "Crop", "isotherm.networks"),
+        ("isotherm.potentials", "Gaussian", "isotherm.networks"),
+        ("isotherm.experiments", "EXPERIMENTS", "isotherm_thesis.experiments"),
+    ):
+        with pytest.warns(
+            DeprecationWarning, match=f"{module}.{name} has moved to {home}; the old name will be removed"
+        ):
+            found = getattr(importlib.import_module(module), name)
+        assert found is getattr(importlib.import_module(home), name)
+    with pytest.raises(AttributeError, match="has no attribute 'MPL'"):
+        _ = importlib.import_module("isotherm.models").MPL
 
 
 WRONG = {

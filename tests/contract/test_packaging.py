@@ -1,14 +1,25 @@
 """What a package index shows of this package."""
 
 import importlib.metadata
+import json
+import os
 import pathlib
 import re
+import subprocess
+import sys
 import tomllib
+import zipfile
 
+import pytest
+from hatchling.builders.wheel import WheelBuilder
 from packaging.requirements import Requirement
 
+import isotherm
+import isotherm_thesis
+from isotherm.cli.main import main
+
 ROOT = pathlib.Path(__file__).parents[2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT, THESIS = (tomllib.loads((ROOT / f"{folder}pyproject.toml").read_text()) for folder in ("", "reproduction/"))
 
 
 def shown_by_an_index():
@@ -36,10 +47,14 @@ def test_addresses_are_those_of_one_repository():
 
 
 def declared():
-    """The lowest version that is declared of every package."""
-    optional = PROJECT["project"]["optional-dependencies"].values()
-    lines = [*PROJECT["project"]["dependencies"], *(line for extra in optional for line in extra)]
-    found = [Requirement(line) for line in lines if not line.startswith("isotherm[")]
+    """The lowest version that is declared of every package, by either project."""
+    lines = []
+    for project in (PROJECT["project"], THESIS["project"]):
+        lines += [
+            *project["dependencies"],
+            *(line for extra in project["optional-dependencies"].values() for line in extra),
+        ]
+    found = [Requirement(line) for line in lines if not line.startswith("isotherm")]
     assert all([one.operator for one in each.specifier] == [">="] for each in found)
     return {each.name: next(iter(each.specifier)).version for each in found}
 
@@ -74,3 +89,30 @@ def test_lowest_versions_allow_one_another():
                 num_compared += 1
                 assert lowest[one.name] in one.specifier, f"{name} {version} needs {one}"
     assert num_compared > 0
+
+
+def test_both_packages_have_one_version():
+    assert isotherm_thesis.__version__ == isotherm.__version__
+
+
+def test_the_wheel_of_the_library_has_no_experiment(tmp_path):
+    names = zipfile.ZipFile(next(WheelBuilder(str(ROOT)).build(directory=str(tmp_path)))).namelist()
+    assert "isotherm/cli/main.py" in names
+    assert not [name for name in names if "thesis" in name.replace("samplers/thesis.py", "") or "cifar" in name]
+
+
+def test_commands_of_the_other_package_say_what_to_install(monkeypatch, capsys):
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: ())
+    with pytest.raises(SystemExit) as stop:
+        main(["reproduce", "mixture-resgld"])
+    assert stop.value.code == 2
+    assert "pip install isotherm-thesis" in capsys.readouterr().err
+    main(["list", "--json"])
+    assert json.loads(capsys.readouterr().out)["experiments"] == []
+
+
+def test_commands_work_from_a_source_tree():
+    path = os.pathsep.join(str(ROOT / folder) for folder in ("src", "reproduction/src"))
+    command = [sys.executable, "-m", "isotherm_thesis", "data", "list"]
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=True)
+    assert "mnist" in done.stdout

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import isotherm as iso
-from docs.tables import ROOT, TABLES, pages, rendered
+from isotherm_thesis.ledger.tables import ROOT, TABLES, pages, rendered
 
 # Its programs are as long as a reader's, most of their time is spent in loops.
 IS_OPTIMIZED = True

@@ -102,7 +102,6 @@ CASES = {
         r"`low` must be a number or an array.*; got 'a' and",
     ),
     "cache": (lambda: Iso.use_compilation_cache(3), r"`directory` must be the path of a folder; got 3"),
-    "data nowhere": (lambda: Iso.data.load("mushroom", None), r"`folder` must be the path of a folder; got None"),
     "ladder of numbers": (
         lambda: Iso.exchange.Ladder(0.1, 1.0),
         r"`step_sizes` must be a tuple, one number .*; got 0.1",

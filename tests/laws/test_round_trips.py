@@ -12,7 +12,7 @@ from isotherm.exchange import (
     expected_round_trip,
     optimal_window,
 )
-from isotherm.experiments import round_trips
+from isotherm_thesis.experiments import round_trips
 
 
 def travel(scheme, num_rungs, rejection, num_iterations, seed=0):

@@ -1,8 +1,8 @@
 """Puts deliberate faults into copies of the source, one at a time, and checks that the tests notice: `make mutants`.
 
-Faults are in `faults.toml`: a file below `src/isotherm`, a text that occurs there exactly once, what to put in its place, and the
-tests that should fail. Results are kept in `mutants.json` by the contents of fault, source and tests, so that a run that was
-stopped goes on where it was, and a fault is tried again only when something has changed.
+Faults are in `faults.toml`: a file below `src/isotherm`, or of `isotherm_thesis`, a text that occurs there exactly once, what to
+put in its place, and the tests that should fail. Results are kept in `mutants.json` by the contents of fault, source and tests,
+so that a run that was stopped goes on where it was, and a fault is tried again only when something has changed.
 """
 
 import argparse
@@ -21,7 +21,10 @@ import tomllib
 from typing import Any
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SOURCE = ROOT / "src" / "isotherm"
+# The package that a path is in by its first folder; the library's is left out.
+THESIS = "isotherm_thesis"
+SOURCES = {"isotherm": ROOT / "src" / "isotherm", THESIS: ROOT / "reproduction" / "src" / THESIS}
+TESTS = (ROOT / "tests", ROOT / "reproduction" / "tests")
 FAULTS = pathlib.Path(__file__).with_name("faults.toml")
 MOST_SECONDS = 400
 
@@ -47,18 +50,24 @@ class Fault:
     def key(self) -> str:
         """What the result depends on."""
         seen = [json.dumps(dataclasses.asdict(self))]
-        folders = (SOURCE, ROOT / "tests")
+        folders = (*SOURCES.values(), *TESTS)
         seen += [path.read_text() for folder in folders for path in sorted(folder.rglob("*.py"))]
         return hashlib.sha256("\0".join(seen).encode()).hexdigest()
 
     def apply(self, source: pathlib.Path) -> None:
-        """Put the fault into a copy of `src/isotherm`."""
-        path = source / self.file
+        """Put the fault into copies of the packages below a folder."""
+        path = source / self.place
         path.write_text(path.read_text().replace(self.old, self.new))
+
+    @property
+    def place(self) -> pathlib.Path:
+        """The file with its package."""
+        path = pathlib.Path(self.file)
+        return path if path.parts[0] == THESIS else "isotherm" / path
 
     def obsolete(self) -> list[str]:
         """What of it the source and the tests no longer have."""
-        number = (SOURCE / self.file).read_text().count(self.old)
+        number = (SOURCES[self.place.parts[0]].parent / self.place).read_text().count(self.old)
         gone = [] if number == 1 else [f"{self.name}: its text occurs {number} times in {self.file}, and must once"]
         for test in self.tests:
             path, _, function = test.partition("::")
@@ -82,13 +91,11 @@ def read_faults() -> list[Fault]:
     return faults
 
 
-def run_tests(
-    tests: tuple[str, ...], source: pathlib.Path, cache: str, limit: float = MOST_SECONDS
-) -> tuple[int, float, str]:
-    """Exit status of pytest, seconds, and the end of its output, with the package from the folder above `source`."""
+def run_tests(tests: tuple[str, ...], source: str, cache: str, limit: float = MOST_SECONDS) -> tuple[int, float, str]:
+    """Exit status of pytest, seconds, and the end of its output, with packages from the folders of the path `source`."""
     environment = {
         **os.environ,
-        "PYTHONPATH": str(source.parent),
+        "PYTHONPATH": source,
         "PYTHONDONTWRITEBYTECODE": "1",
         "JAX_COMPILATION_CACHE_DIR": cache,
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.5",
@@ -107,10 +114,11 @@ def run_tests(
 def judge(fault: Fault, cache: str) -> dict[str, Any]:
     """What the tests say of a fault."""
     with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
-        source = pathlib.Path(folder) / "isotherm"
-        shutil.copytree(SOURCE, source, ignore=shutil.ignore_patterns("__pycache__"))
+        source = pathlib.Path(folder)
+        for name, package in SOURCES.items():
+            shutil.copytree(package, source / name, ignore=shutil.ignore_patterns("__pycache__"))
         fault.apply(source)
-        status, seconds, output = run_tests(fault.tests, source, cache)
+        status, seconds, output = run_tests(fault.tests, folder, cache)
     verdict = {0: "missed", 1: "caught"}.get(status, "error")
     return {"verdict": verdict, "seconds": round(seconds, 1), "output": "" if verdict == "caught" else output}
 
@@ -160,9 +168,10 @@ def main() -> int:
 
 def run_tests_in_parts(tests: tuple[str, ...], cache: str, workers: int) -> tuple[int, float, str]:
     """The tests on the source as it is, in as many processes."""
+    source = os.pathsep.join(str(package.parent) for package in SOURCES.values())
     parts = [tests[number::workers] for number in range(workers) if tests[number::workers]]
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-        found = list(pool.map(lambda part: run_tests(part, SOURCE, cache, limit=3_600.0), parts))
+        found = list(pool.map(lambda part: run_tests(part, source, cache, limit=3_600.0), parts))
     worst = max(found, key=lambda one: one[0])
     return worst[0], max(seconds for _, seconds, _ in found), worst[2]
 

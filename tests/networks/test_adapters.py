@@ -8,7 +8,7 @@ import pytest
 from flax import linen, nnx
 
 import isotherm as iso
-from isotherm.potentials import Gaussian, from_equinox, from_linen, from_nnx
+from isotherm.networks import Gaussian, from_equinox, from_linen, from_nnx
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((90, 3)).astype(np.float32)
@@ -139,7 +139,7 @@ def test_the_energy_is_that_of_the_formula():
 
 def test_losses_of_regressions():
     outputs, targets = jnp.array([[1.0], [2.0]]), jnp.array([3.0, 2.5])
-    np.testing.assert_allclose(iso.potentials.squared_error(outputs, targets), [4.0, 0.25])
+    np.testing.assert_allclose(iso.networks.squared_error(outputs, targets), [4.0, 0.25])
     # -log N(3; 1, 2^2) = 2^2 / (2 * 4) + log 2 + log sqrt(2 pi).
     np.testing.assert_allclose(Gaussian(2.0)(outputs, targets)[0], 0.5 + np.log(2) + 0.5 * np.log(2 * np.pi), rtol=1e-6)
 

@@ -9,7 +9,7 @@ from flax import linen, nnx
 
 import isotherm as iso
 from isotherm.engine import iteration, program
-from isotherm.potentials import from_equinox, from_linen, from_nnx
+from isotherm.networks import from_equinox, from_linen, from_nnx
 from isotherm.predictive import predict
 
 RNG = np.random.default_rng(0)

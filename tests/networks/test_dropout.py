@@ -7,7 +7,7 @@ import pytest
 from flax import linen, nnx
 
 import isotherm as iso
-from isotherm.potentials import from_equinox, from_linen, from_nnx
+from isotherm.networks import from_equinox, from_linen, from_nnx
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((90, 3)).astype(np.float32)

@@ -10,7 +10,7 @@ import pytest
 from flax import nnx
 
 import isotherm as iso
-from isotherm.potentials.losses import binary_cross_entropy, constant_loss, cross_entropy, squared_error
+from isotherm.networks.losses import binary_cross_entropy, constant_loss, cross_entropy, squared_error
 from isotherm.predictive import outputs_of_draws, predict
 from tests.networks.test_batch_norm import InEquinox
 
@@ -52,7 +52,7 @@ def test_priors_of_optimizers_and_modules_that_are_made_are_told():
 
 
 @pytest.mark.parametrize(
-    ("loss", "targets", "outputs"), [("cross_entropy", LABELS, 2), (iso.potentials.Gaussian(0.5), VALUES, 1)]
+    ("loss", "targets", "outputs"), [("cross_entropy", LABELS, 2), (iso.networks.Gaussian(0.5), VALUES, 1)]
 )
 def test_a_network_that_learned_nothing_is_told_so(loss, targets, outputs):
     class Dead(nnx.Module):
@@ -79,7 +79,7 @@ def test_the_prior_of_a_wide_network_is_no_loss():
 def test_losses_of_one_prediction_for_all():
     assert constant_loss(cross_entropy, np.array([0, 0, 1, 2])) == pytest.approx(2 * np.log(2) + 2 * np.log(4))
     assert constant_loss(squared_error, np.array([1.0, 2.0, 6.0])) == pytest.approx(4.0 + 1.0 + 9.0)
-    scaled = constant_loss(iso.potentials.Gaussian(2.0), np.array([[1.0], [3.0]]))
+    scaled = constant_loss(iso.networks.Gaussian(2.0), np.array([[1.0], [3.0]]))
     assert scaled == pytest.approx(0.25 + 2 * np.log(2.0) + np.log(2 * np.pi))
     binary = constant_loss(binary_cross_entropy, np.array([1, 0, 0, 0]))
     assert binary == pytest.approx(-np.log(0.25) - 3 * np.log(0.75))

@@ -92,7 +92,7 @@ def start() -> Any:
     return {"kernel": jnp.zeros((3, 4)), "bias": jnp.zeros(4)}
 
 
-@pytest.mark.parametrize("loss", ["squared_error", iso.potentials.Gaussian(0.7)])
+@pytest.mark.parametrize("loss", ["squared_error", iso.networks.Gaussian(0.7)])
 def test_a_regression_has_no_probabilities(loss):
     potential = iso.from_nnx(lambda rngs: nnx.Linear(3, 1, rngs=rngs), loss, (X, X[:, 0]))
     run = iso.sample(potential, iso.sgld(1e-3), num_steps=5, num_chains=2, progress=False)
@@ -115,6 +115,6 @@ def test_what_makes_networks_is_checked():
 
 def test_bytes_that_go_to_a_network_as_they_are_are_told_of():
     images = np.random.default_rng(0).integers(0, 256, (20, 3), np.uint8)
-    with pytest.warns(UserWarning, match=r"Inputs are bytes, from 0 to 255.*prepare=iso.data.Normalize"):
+    with pytest.warns(UserWarning, match=r"Inputs are bytes, from 0 to 255.*prepare=iso.networks.Normalize"):
         classifier(Y, images)
     assert classifier(Y, images, prepare=lambda x: x / 255.0)

@@ -9,7 +9,7 @@ import pytest
 from flax import linen
 
 import isotherm as iso
-from isotherm.potentials import from_linen
+from isotherm.networks import from_linen
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((90, 3)).astype(np.float32)

@@ -11,7 +11,7 @@ import pytest
 from flax import linen, nnx
 
 import isotherm as iso
-from isotherm.potentials import binary_cross_entropy, cross_entropy
+from isotherm.networks import binary_cross_entropy, cross_entropy
 from isotherm.predictive import Ensemble, outputs_of_draws, predict
 
 IS_OPTIMIZED = False
@@ -207,7 +207,7 @@ def test_a_sigmoid_ahead_of_the_loss_is_told():
         iso.from_nnx(lambda rngs: nnx.Sequential(nnx.Linear(3, 1, rngs=rngs), nnx.tanh), "binary_cross_entropy", (X, Y))
 
 
-@pytest.mark.parametrize("loss", ["squared_error", iso.potentials.Gaussian(0.5)])
+@pytest.mark.parametrize("loss", ["squared_error", iso.networks.Gaussian(0.5)])
 def test_targets_whose_axes_stand_in_another_order_are_refused(loss):
     """Written as one vector, (3, 2) and (2, 3) have the same length, and other numbers beside one another."""
     targets = RNG.standard_normal((40, 3, 2)).astype(np.float32)

@@ -17,7 +17,7 @@ Y = RNG.integers(0, 4, 50).astype(np.int32)
 
 @pytest.fixture(scope="module")
 def sampled(tmp_path_factory):
-    potential = iso.potentials.from_nnx(
+    potential = iso.networks.from_nnx(
         lambda rngs: nnx.Linear(3, 4, rngs=rngs), "cross_entropy", (X, Y), batch_size=25, weight_decay=1.0
     )
     folder = tmp_path_factory.mktemp("runs") / "run"
@@ -152,7 +152,7 @@ def test_every_prediction_of_an_example_is_judged():
     module = lambda rngs: nnx.Sequential(nnx.Linear(3, 8, rngs=rngs), lambda x: x.reshape(*x.shape[:-1], 2, 4))  # noqa: E731
 
     def loss(outputs, labels):
-        return iso.potentials.cross_entropy(outputs, labels).sum(axis=1)
+        return iso.networks.cross_entropy(outputs, labels).sum(axis=1)
 
     potential = iso.from_nnx(module, loss, (X, pairs), batch_size=25, outputs="logits")
     run = iso.sample(potential, iso.sgld(1e-3), num_steps=4, progress=False)

@@ -78,7 +78,7 @@ def test_networks_with_batch_norm_get_statistics_of_their_own():
 
     x = (2.0 + RNG.standard_normal((200, 3))).astype(np.float32)
     y = (x[:, 0] > 2.0).astype(np.int32)
-    potential = iso.potentials.from_nnx(Net, "cross_entropy", (x, y), batch_size=50, weight_decay=1.0)
+    potential = iso.networks.from_nnx(Net, "cross_entropy", (x, y), batch_size=50, weight_decay=1.0)
     run = iso.sample(
         potential,
         iso.swag(1e-3),
@@ -132,7 +132,7 @@ def test_no_gaussian_spans_two_cycles(thinning):
 def test_drawn_networks_are_trained_for_an_epoch():
     """The energy is quadratic: after an epoch of plain SGD a weight has shrunk by a known factor, each from its own start."""
     x = np.zeros((40, 1), np.float32)
-    potential = iso.potentials.from_nnx(
+    potential = iso.networks.from_nnx(
         lambda rngs: nnx.Linear(1, 1, rngs=rngs), "squared_error", (x, x[:, 0]), batch_size=10, weight_decay=3.0
     )
     start = np.arange(1.0, 7.0, dtype=np.float32).reshape(1, 2, 3, 1, 1)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import isotherm as iso
-from isotherm.bench.network import init_weights, log_likelihood, log_prior
 from isotherm.engine import programs
 from isotherm.targets import modes25
+from isotherm_thesis.bench.network import init_weights, log_likelihood, log_prior
 
 pytestmark = pytest.mark.as_users
 

@@ -68,7 +68,10 @@ class Mushrooms(Environment):
         if np.ndim(self.inputs) != 2 or np.shape(self.labels) != np.shape(self.inputs)[:1]:
             got = f"shapes {np.shape(self.inputs)} and {np.shape(self.labels)}"
             refuse(
-                "inputs", "features (N, d) with N labels", got, "Load them with `isotherm.data.load('mushroom', ...)`."
+                "inputs",
+                "features (N, d) with N labels",
+                got,
+                "Load them with `isotherm_thesis.data.load('mushroom', ...)`.",
             )
 
     @property

@@ -14,9 +14,9 @@ from isotherm.bandits.environments import Arrivals, Environment
 from isotherm.contour.state import ContourState
 from isotherm.foundation.errors import check_integer, check_real, refuse
 from isotherm.foundation.parts import Static, as_arguments
+from isotherm.networks.flax_modules import from_nnx
+from isotherm.networks.potential import NetworkPotential
 from isotherm.potentials.batches import Batch
-from isotherm.potentials.flax_networks import from_nnx
-from isotherm.potentials.networks import NetworkPotential
 from isotherm.sampling.by_hand import LoopState, begin
 
 BLOCK = 100
@@ -206,7 +206,7 @@ class BufferPotential(NetworkPotential):
 
 def make_potential(environment: Environment, agent: Agent, settings: BanditSettings) -> BufferPotential:
     """The potential of an agent's networks."""
-    from isotherm.models import MLP
+    from isotherm.networks import MLP
 
     data = np.zeros((settings.capacity, environment.num_features), np.float32), np.zeros((settings.capacity, 2))
     potential = from_nnx(

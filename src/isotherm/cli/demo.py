@@ -17,6 +17,6 @@ class Demo:
 
     def run(self, console: Console) -> None:
         """Run the demonstration."""
-        from isotherm.experiments.demo import run_demo
+        from isotherm.demo.demo import run_demo
 
         run_demo(self.out.expanduser(), seed=self.seed, console=console)

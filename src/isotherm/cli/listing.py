@@ -5,8 +5,11 @@ import dataclasses
 import json
 import pathlib
 import sys
+from typing import ClassVar
 
 from rich.console import Console
+
+from isotherm.cli.extras import extra_lists
 
 _PACKAGE = pathlib.Path(__file__).parents[1]
 
@@ -15,20 +18,20 @@ _PACKAGE = pathlib.Path(__file__).parents[1]
 class List:
     """List the methods and experiments."""
 
+    # Nothing is compiled, and JAX need not be imported.
+    compiles: ClassVar[bool] = False
+
     json: bool = False
     """Print JSON with the lists `methods` and `experiments`."""
 
     def run(self, console: Console) -> None:
         """Print the lists."""
-        from isotherm.experiments import EXPERIMENTS
-
-        methods = _methods()
+        lists = {"methods": _methods(), "experiments": {}} | extra_lists()
         if self.json:
-            sys.stdout.write(json.dumps({"methods": list(methods), "experiments": list(EXPERIMENTS)}) + "\n")
+            sys.stdout.write(json.dumps({title: list(lines) for title, lines in lists.items()}) + "\n")
             return
-        experiments = {name: _first_line(_parsed(f"experiments/{file}.py")) for name, file in EXPERIMENTS.items()}
-        width = max(map(len, methods | experiments))
-        for title, lines in (("methods", methods), ("experiments", experiments)):
+        width = max(len(name) for lines in lists.values() for name in lines)
+        for title, lines in lists.items():
             console.print(title, style="bold")
             for name, line in lines.items():
                 console.print(f"  {name:{width}}  {line}", soft_wrap=True)

@@ -2,52 +2,44 @@
 
 import sys
 import warnings
-from typing import Annotated
+from typing import Annotated, Any, Union
 
 import tyro
 
-from isotherm.cli.bench import Bench
-from isotherm.cli.data import Data
 from isotherm.cli.demo import Demo
+from isotherm.cli.extras import extra_commands
 from isotherm.cli.listing import List
 from isotherm.cli.minimize import Minimize
-from isotherm.cli.reproduce import Reproduce
 from isotherm.cli.resume import Resume
 from isotherm.cli.sample import Sample
 from isotherm.cli.show import Show
 from isotherm.foundation.errors import DivergenceError
 from isotherm.foundation.terminal import PlainConsole
 
-Command = (
-    Annotated[Demo, tyro.conf.subcommand("demo")]
-    | Annotated[List, tyro.conf.subcommand("list")]
-    | Annotated[Sample, tyro.conf.subcommand("sample")]
-    | Annotated[Resume, tyro.conf.subcommand("resume")]
-    | Annotated[Show, tyro.conf.subcommand("show")]
-    | Annotated[Minimize, tyro.conf.subcommand("minimize")]
-    | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
-    | Annotated[Bench, tyro.conf.subcommand("bench")]
-    | Annotated[Data, tyro.conf.subcommand("data")]
-)
+_OWN = {"demo": Demo, "list": List, "sample": Sample, "resume": Resume, "show": Show, "minimize": Minimize}
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Entry point of `isotherm`. Wrong input ends with its message and status 2."""
+def main(arguments: list[str] | None = None, extra: dict[str, Any] | None = None) -> None:
+    """Entry point of `isotherm`. Wrong input ends with its message and status 2.
+
+    `extra` are commands beside those of the library; by default those that installed packages add.
+    """
     if (sys.argv[1:] if arguments is None else arguments) == ["--version"]:
         from isotherm import __version__
 
         print(f"isotherm {__version__}")
         return
-    command = tyro.cli(Command, prog="isotherm", description=__doc__, args=arguments)  # pyright: ignore[reportCallIssue, reportArgumentType]
+    commands = _OWN | (extra_commands() if extra is None else extra)
+    every = Union[tuple(Annotated[kind, tyro.conf.subcommand(name)] for name, kind in commands.items())]  # noqa: UP007
+    command: Any = tyro.cli(every, prog="isotherm", description=__doc__, args=arguments)  # pyright: ignore[reportCallIssue, reportArgumentType]
     console, errors = PlainConsole(), PlainConsole(stderr=True)
     warnings.showwarning = lambda message, *_, **__: errors.print(f"Warning: {message}", style="yellow", soft_wrap=True)
-    # A benchmark tells how long compiling takes; lists and data sets compile nothing, and need not wait for JAX.
-    if not isinstance(command, (Bench, Data, List)):
+    if getattr(command, "compiles", True):
         from isotherm.foundation.compilation_cache import use_compilation_cache
 
         use_compilation_cache()
     try:
-        command.run(console)  # pyright: ignore[reportAttributeAccessIssue]
+        command.run(console)
     except (ValueError, OSError, DivergenceError) as error:
         errors.print(f"Error: {error}", style="red", soft_wrap=True)
         sys.exit(2)

@@ -1,18 +1,10 @@
-"""Data sets: a catalog, downloads that are checked, and readers that trust no file.
+"""Moved to `isotherm.networks` (`Normalize`) and `isotherm_thesis.data`."""
 
-    from isotherm.data import get, load
+from typing import TYPE_CHECKING
 
-    get("mnist", "data")
-    arrays = load("mnist", "data")
+from isotherm.foundation.moved import moved
 
-No file is part of isotherm; each comes from its publisher, under its publisher's terms.
-"""
-
-from isotherm.data.augment import Normalize
-from isotherm.data.catalog import CATALOG, find
-from isotherm.data.checking import FileStatus, check
-from isotherm.data.dataset import DataSet, File
-from isotherm.data.download import get
-from isotherm.data.reading import load
-
-__all__ = ["CATALOG", "DataSet", "File", "FileStatus", "Normalize", "check", "find", "get", "load"]
+if not TYPE_CHECKING:
+    _TO_THESIS = ("CATALOG", "DataSet", "File", "FileStatus", "check", "find", "get", "load")
+    _HOMES = {"Normalize": "isotherm.networks"} | dict.fromkeys(_TO_THESIS, "isotherm_thesis.data")
+    __getattr__ = moved(__name__, _HOMES, "isotherm-thesis")

@@ -1,11 +1,10 @@
-"""What is sampled: energies, log densities, likelihoods with data, neural networks, and synthetic noise."""
+"""What is sampled: energies, log densities, likelihoods with data, and synthetic noise."""
 
+from typing import TYPE_CHECKING
+
+from isotherm.foundation.moved import moved
 from isotherm.potentials.energy import EnergyPotential, LogDensityPotential, from_energy, from_log_density
-from isotherm.potentials.equinox_networks import from_equinox
-from isotherm.potentials.flax_networks import from_linen, from_nnx
 from isotherm.potentials.likelihood import LikelihoodPotential, from_likelihood
-from isotherm.potentials.losses import Gaussian, binary_cross_entropy, cross_entropy, squared_error
-from isotherm.potentials.networks import Network, NetworkPotential, WeightDecay
 from isotherm.potentials.noise import NoisyPotential, with_noise
 from isotherm.potentials.potential import Evaluation, Potential
 from isotherm.potentials.units import to_bayesian, to_standard
@@ -13,24 +12,19 @@ from isotherm.potentials.units import to_bayesian, to_standard
 __all__ = [
     "EnergyPotential",
     "Evaluation",
-    "Gaussian",
     "LikelihoodPotential",
     "LogDensityPotential",
-    "Network",
-    "NetworkPotential",
     "NoisyPotential",
     "Potential",
-    "WeightDecay",
-    "binary_cross_entropy",
-    "cross_entropy",
     "from_energy",
-    "from_equinox",
     "from_likelihood",
-    "from_linen",
     "from_log_density",
-    "from_nnx",
-    "squared_error",
     "to_bayesian",
     "to_standard",
     "with_noise",
 ]
+
+if not TYPE_CHECKING:
+    _TO_NETWORKS = ("Gaussian", "Network", "NetworkPotential", "WeightDecay", "binary_cross_entropy", "cross_entropy")
+    _TO_NETWORKS += ("from_equinox", "from_linen", "from_nnx", "squared_error")
+    __getattr__ = moved(__name__, dict.fromkeys(_TO_NETWORKS, "isotherm.networks"))

@@ -11,7 +11,7 @@ from jax import Array, lax
 
 from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import check_choice, check_integer, check_real, refuse, short
-from isotherm.potentials.networks import NetworkPotential
+from isotherm.networks.potential import NetworkPotential
 from isotherm.predictive.checks import (
     check_classifier,
     check_draws,
@@ -107,7 +107,7 @@ def predict(
         >>> import isotherm as iso
         >>> from flax import nnx
         >>> x, y = np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32), np.arange(40) % 2
-        >>> potential = iso.potentials.from_nnx(lambda rngs: nnx.Linear(2, 2, rngs=rngs), "cross_entropy", (x, y), batch_size=20)
+        >>> potential = iso.networks.from_nnx(lambda rngs: nnx.Linear(2, 2, rngs=rngs), "cross_entropy", (x, y), batch_size=20)
         >>> run = iso.sample(potential, iso.sgld(0.001), num_steps=50)
         >>> predict(run, potential, x).probabilities.shape
         (40, 2)

@@ -8,7 +8,7 @@ import numpy as np
 
 from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import check_integer, check_real, refuse, short
-from isotherm.potentials.networks import NetworkPotential
+from isotherm.networks.potential import NetworkPotential
 from isotherm.predictive.average import Draws
 from isotherm.predictive.checks import check_draws, check_fit, check_network
 from isotherm.runs.estimates import normalized_weights

@@ -12,7 +12,7 @@ from isotherm.engine import programs
 from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import check_integer, check_real, refuse
 from isotherm.foundation.randomness import seed_key
-from isotherm.potentials.networks import NetworkPotential
+from isotherm.networks.potential import NetworkPotential
 from isotherm.predictive.average import Draws
 from isotherm.predictive.checks import check_draws, check_network
 from isotherm.predictive.ensembles import Ensemble

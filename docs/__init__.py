@@ -1,1 +1,0 @@
-"""Documentation, and what makes it."""

@@ -1,0 +1,1 @@
+"""The commands `isotherm reproduce`, `bench` and `data`."""

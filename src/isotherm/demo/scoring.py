@@ -1,0 +1,158 @@
+"""How experiments judge runs: masses of modes, what couplings did, and settings chosen on seeds that are not reported."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from isotherm.demo.result import Row, differences
+from isotherm.foundation.errors import DivergenceError, refuse, short
+from isotherm.foundation.nearest import nearest_centers
+from isotherm.runs import Run
+from isotherm.runs.estimates import normalized_weights
+from isotherm.runs.modes import mode_masses
+from isotherm.targets import Target
+
+# Seeds on which settings are chosen are this far from those that are reported.
+TUNING_OFFSET = 1_000_003
+SHAPE = "shape variation"
+# A choice that needs a longer grid than this has no best setting.
+_MOST_EXTENSIONS = 8
+Attempt = Callable[[Sequence[float]], Mapping[float, Any]]
+
+
+def masses_in_box(draws: np.ndarray, log_weights: np.ndarray, target: Target) -> np.ndarray:
+    """The weight of every mode among the draws in the target's box, (..., d): the law that `target.mode_masses` is true of.
+
+    A sampler that may leave the box is judged by where it is while it is inside.
+    """
+    return mode_masses(target.modes, draws, _weighed_in_box(draws, log_weights, target))
+
+
+def variations_of(run: Run, target: Target) -> list[float]:
+    """The total variation over modes of every run."""
+    return [
+        target.total_variation(masses_in_box(np.asarray(one.draws), np.asarray(one.log_weights), target))
+        for one in run.split_runs()
+    ]
+
+
+def shape_variations_of(run: Run, target: Target) -> list[float]:
+    """The total variation over the inner and the outer halves of all modes, of every run.
+
+    It sees modes that are too wide, which masses of modes do not: a step size that is chosen by masses may blur all of them.
+    """
+    return [shape_variation(np.asarray(one.draws), np.asarray(one.log_weights), target) for one in run.split_runs()]
+
+
+def shape_variation(draws: np.ndarray, log_weights: np.ndarray, target: Target) -> float:
+    """Half the absolute difference between the weights of inner and outer halves and half of the true masses, in the box."""
+    weights = normalized_weights(_weighed_in_box(draws, log_weights, target))
+    nearest, distance = nearest_centers(draws, target.modes)
+    halves = 2 * nearest + (distance > target.half_distances[nearest])
+    masses = np.bincount(halves.reshape(-1), weights.reshape(-1), minlength=2 * len(target.modes))
+    return float(0.5 * np.abs(masses - 0.5 * np.repeat(target.mode_masses, 2)).sum())
+
+
+def _weighed_in_box(draws: np.ndarray, log_weights: np.ndarray, target: Target) -> np.ndarray:
+    """Log weights without the draws that are outside of the box."""
+    low, high = target.span
+    return np.where(np.all((draws >= low) & (draws <= high), axis=-1), log_weights, -np.inf)
+
+
+def coupling_rows(name: str, run: Run) -> list[Row]:
+    """What the coupling of a run did: the range of the multiplier, or the swap rate; nothing for independent chains."""
+    metrics = {
+        "lowest_multiplier": ("multiplier, lowest", np.min),
+        "highest_multiplier": ("multiplier, highest", np.max),
+        "swap_rate": ("swap rate", np.mean),
+    }
+    return [
+        Row.of_runs(name, metric, [over(one) for one in np.asarray(run.stats[stat], np.float64)])
+        for stat, (metric, over) in metrics.items()
+        if stat in run.stats
+    ]
+
+
+def compared(rows: Sequence[Row], metric: str, own: str, *groups: Sequence[str]) -> list[Row]:
+    """The method whose name begins with `own` beside the others of its group, such as those with the thesis' settings."""
+    pairs = []
+    for names in groups:
+        first = next((name for name in names if name.startswith(own)), "")
+        pairs += [(first, name) for name in names if name != first]
+    return differences(rows, metric, pairs)
+
+
+def variation_rows(runs: Mapping[str, Run], target: Target, own: str, *groups: Sequence[str]) -> list[Row]:
+    """Variations of masses and of shapes of all runs, and the differences of `compared`."""
+    rows = []
+    for metric, score in (("total variation", variations_of), (SHAPE, shape_variations_of)):
+        found = [Row.of_runs(name, metric, score(run, target)) for name, run in runs.items()]
+        rows += found + compared(found, metric, own, *groups)
+    return rows
+
+
+class Choice(NamedTuple):
+    """The setting that was chosen, and the scores of all that were tried."""
+
+    best: float
+    scores: dict[float, list[float]]
+
+    def rows(self, method: str, metric: str) -> list[Row]:
+        """A row for every setting that was tried and did not diverge."""
+        named = f"{metric}, on the seeds of the choice"
+        kept = {setting: found for setting, found in self.scores.items() if np.isfinite(found).all()}
+        return [Row.of_runs(f"{method} ({setting:g})", named, found) for setting, found in kept.items()]
+
+
+def choose_setting(settings: Sequence[float], attempt: Attempt, score: Callable[[Any], Sequence[float]]) -> Choice:
+    """The setting whose scores are lowest on average, with a worse one on either side of it.
+
+    Where the best of `settings` is the lowest or the highest of them, the grid goes on in its own ratio until the best is
+    inside: a best at an edge only says that the grid is too short, and makes the comparison one of grids.
+
+    Args:
+        settings: at least three positive numbers.
+        attempt: results by setting, on other seeds than those that are reported.
+        score: one number per run of a result; runs without a number (nan) lose.
+    """
+    grid = sorted(settings)
+    if len(grid) < 3 or grid[0] <= 0:
+        refuse(
+            "settings", "three positive numbers or more", short(settings), "A best in between needs one on either side."
+        )
+    scores: dict[float, list[float]] = {}
+    missing, best = grid, grid[0]
+    while len(grid) <= len(settings) + _MOST_EXTENSIONS:
+        scores |= _scores(missing, attempt, score)
+        means = {setting: np.nan_to_num(np.mean(scores[setting]), nan=np.inf) for setting in sorted(scores)}
+        grid, best = list(means), min(means, key=lambda setting: means[setting])
+        if best not in (grid[0], grid[-1]):
+            break
+        missing = [_rounded(grid[0] ** 2 / grid[1] if best == grid[0] else grid[-1] ** 2 / grid[-2])]
+    else:
+        remedy = "Give a grid around the best setting."
+        refuse(
+            "settings",
+            "a grid whose best is inside once it is extended",
+            f"{best:g} of {grid[0]:g} to {grid[-1]:g}",
+            remedy,
+        )
+    return Choice(best, {setting: scores[setting] for setting in grid})
+
+
+def _scores(
+    settings: Sequence[float], attempt: Attempt, score: Callable[[Any], Sequence[float]]
+) -> dict[float, list[float]]:
+    """Scores of all runs by setting; infinite for a setting that was tried alone and diverged."""
+    try:
+        found = attempt(settings)
+    except DivergenceError:
+        if len(settings) > 1:
+            raise
+        return {settings[0]: [float("inf")]}
+    return {setting: [float(value) for value in score(found[setting])] for setting in settings}
+
+
+def _rounded(setting: float) -> float:
+    return float(f"{setting:.3g}")
