@@ -183,6 +183,24 @@ def test_nothing_is_compiled_where_nothing_changed():
     assert programs.num_programs() == number
 
 
+def test_potentials_of_one_function_keep_their_programs():
+    def log_likelihood(m, x):
+        return -0.5 * (x - m) ** 2
+
+    def sampled(**options):
+        potential = iso.from_likelihood(log_likelihood, None, np.ones(40, np.float32), **options)
+        iso.sample(potential, iso.sgld(1e-3), num_steps=10, init=jnp.zeros(()), measure_bias=False)
+
+    kinds = ({"batch_size": 10}, {"batch_size": 10, "batching": "independent"}, {"batch_size": 20}, {})
+    for options in kinds:
+        sampled(**options)
+    number = programs.num_programs()
+    for options in kinds:
+        sampled(**options)
+    assert programs.num_programs() == number
+    assert number >= 2 * len(kinds)
+
+
 def test_traces_of_one_energy_are_recognized():
     """Custom derivatives and loops are named by addresses in some traces, which would compile every run anew."""
 

@@ -7,8 +7,6 @@ from typing import Any
 import tyro
 from rich.console import Console
 
-from isotherm.foundation.errors import refuse
-
 # Those of the package isotherm-thesis, which are named though it is not installed.
 _KNOWN = {
     "reproduce": "Run an experiment of the thesis, and print its numbers beside ours.",
@@ -34,7 +32,7 @@ def _missing(name: str, text: str) -> Any:
         arguments: tyro.conf.Positional[tuple[str, ...]] = ()
 
         def run(self, console: Console) -> None:
-            refuse("command", f"installed for `isotherm {name}`", "nothing", "Run `pip install isotherm-thesis`.")
+            raise ValueError(f"`isotherm {name}` is in the package isotherm-thesis: `pip install isotherm-thesis`.")
 
     Missing.__doc__ = f"{text} Needs the package isotherm-thesis."
     return Missing

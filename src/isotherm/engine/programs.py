@@ -52,8 +52,10 @@ def look_again(tree: Any, potential: Any, shapes: str, fingerprint: int) -> None
         fingerprint: of what was traced, which sees all that any of its functions reads, however deep.
     """
     changed = [f for f in functions_of(jax.tree.structure(tree)) if _has_changed(id(f), (f,), dependencies(f))]
-    own = tuple(functions_of(jax.tree.structure(potential)))
-    if own and _has_changed((tuple(map(id, own)), shapes), own, fingerprint):
+    structure = jax.tree.structure(potential)
+    own = tuple(functions_of(structure))
+    # Potentials of one function may differ in what is static, such as the size of batches. A hash keeps no function alive.
+    if own and _has_changed((tuple(map(id, own)), hash(structure), shapes), own, fingerprint):
         changed += own
     if changed:
         for key in [
