@@ -54,8 +54,8 @@ def look_again(tree: Any, potential: Any, shapes: str, fingerprint: int) -> None
     changed = [f for f in functions_of(jax.tree.structure(tree)) if _has_changed(id(f), (f,), dependencies(f))]
     structure = jax.tree.structure(potential)
     own = tuple(functions_of(structure))
-    # Potentials of one function may differ in what is static, such as the size of batches. A hash keeps no function alive.
-    if own and _has_changed((tuple(map(id, own)), hash(structure), shapes), own, fingerprint):
+    # Potentials of one function may differ in what is static, such as the size of batches.
+    if own and _has_changed((structure, shapes), own, fingerprint):
         changed += own
     if changed:
         for key in [
