@@ -16,10 +16,11 @@ _TOLERANCE = 1e-3
 _NUM_EXAMPLES = 3
 
 
-def check_examples(potential: Potential, position: Any) -> None:
+def check_examples(potential: Potential, on_device: Potential, position: Any) -> None:
     """Refuse a log likelihood that mixes the examples of a batch, such as one that subtracts the mean of the batch.
 
-    Networks may do that (BatchNorm). It is looked for beside `position`, since starts of zeros hide what is multiplied by them.
+    Networks may do that (BatchNorm). The potential is given as users made it, and as programs take it. Mixing is looked for beside
+    `position`, since starts of zeros hide what is multiplied by them.
     Errors raised here are left to the run itself, which says more.
     """
     inner = innermost(potential)
@@ -28,7 +29,7 @@ def check_examples(potential: Potential, position: Any) -> None:
     rows = jax.tree.map(lambda leaf: np.asarray(leaf[:_NUM_EXAMPLES]), inner.data)
     try:
         beside = jax.tree.map(_moved, position)
-        together, *alone = np.asarray(programs.call(_energies, potential.on_device(), beside, rows), np.float64)
+        together, *alone = np.asarray(programs.call(_energies, on_device, beside, rows), np.float64)
     except Exception:
         return
     if abs(together - np.mean(alone)) > _TOLERANCE * np.max(np.abs([together, *alone])):

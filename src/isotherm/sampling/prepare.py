@@ -112,9 +112,10 @@ def prepare(
     one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[2:], leaf.dtype), position)
     settings = dataclasses.replace(settings, chain_mode=choose_mode(settings.chain_mode, potential, one))
     energy = energy_trace(potential, one)
-    check_examples(potential, jax.tree.map(lambda leaf: leaf[0, 0], position))
+    on_device = potential.on_device()
+    check_examples(potential, on_device, jax.tree.map(lambda leaf: leaf[0, 0], position))
     packing = Packing.of(one, sampler.kernel)
-    stored = packing.around(potential.on_device())
+    stored = packing.around(on_device)
     bound = [s.parts(stored, settings.chain_mode, number_dtype(position)) for s in samplers]
     times = settings.record_times(sampler.window)
     lanes = (layout.total or 1) * settings.num_chains
