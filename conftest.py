@@ -8,7 +8,7 @@ import tempfile
 import jax
 import pytest
 
-from isotherm.engine import programs
+from isotherm.engine import program_cache
 
 _CACHE = "JAX_COMPILATION_CACHE_DIR"
 
@@ -57,6 +57,6 @@ def compiles(request):
     jax.config.update(_UNOPTIMIZED, not is_optimized)
     os.environ[_UNOPTIMIZED.upper()] = str(not is_optimized)
     yield
-    programs.forget()
+    program_cache.forget()
     jax.clear_caches()
     gc.collect()

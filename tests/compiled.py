@@ -6,13 +6,13 @@ from typing import Any
 import jax
 import numpy as np
 
+from isotherm.driver.choose import settings_of
+from isotherm.driver.layout import Layout
+from isotherm.driver.prepare import PreparedRun, prepare
 from isotherm.engine.blocks import Times
 from isotherm.engine.program import Program, identity
-from isotherm.sampling.choose import settings_of
-from isotherm.sampling.layout import Layout
-from isotherm.sampling.prepare import PreparedRun, prepare
-from isotherm.sampling.sampler import as_potential
-from isotherm.sampling.start import start_positions
+from isotherm.potentials.start import start_positions
+from isotherm.samplers.sampler import as_potential
 
 
 def prepared(potential: Any, sampler: Any, init: Any, **settings: Any) -> PreparedRun:

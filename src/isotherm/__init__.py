@@ -26,6 +26,8 @@ if TYPE_CHECKING:
         targets,
         transforms,
     )
+    from isotherm.adapters import as_optax, to_blackjax
+    from isotherm.api import Advice, advise, resume, sample, sweep
     from isotherm.foundation import schedules
     from isotherm.foundation.compilation_cache import use_compilation_cache
     from isotherm.foundation.errors import DivergenceError, DivergenceWarning
@@ -36,10 +38,12 @@ if TYPE_CHECKING:
         from_energy,
         from_likelihood,
         from_log_density,
+        per_chain,
         with_noise,
     )
-    from isotherm.runs import Run, load
+    from isotherm.run import Run, load
     from isotherm.samplers import (
+        Sampler,
         awsgld,
         csghmc,
         csgld,
@@ -68,8 +72,6 @@ if TYPE_CHECKING:
         vr_resghmc,
         vr_resgld,
     )
-    from isotherm.sampling import Sampler, as_optax, per_chain, resume, sample, sweep, to_blackjax
-    from isotherm.sampling.advise import Advice, advise
 
 ask_for_whole_loops()
 
@@ -145,7 +147,10 @@ _MODULES = {
     **{
         name: name for name in ("bandits", "contour", "data", "estimators", "exchange", "kernels", "models", "networks")
     },
-    **{name: name for name in ("potentials", "predictive", "runs", "samplers", "sampling", "targets", "transforms")},
+    **{
+        name: name
+        for name in ("potentials", "predictive", "run", "runs", "samplers", "sampling", "targets", "transforms")
+    },
 }
 # And names in modules; all others are samplers.
 _HOMES = {
@@ -153,10 +158,10 @@ _HOMES = {
     "foundation.errors": ("DivergenceError", "DivergenceWarning"),
     "minimization": ("minimize",),
     "networks": ("from_equinox", "from_linen", "from_nnx"),
-    "potentials": ("Potential", "from_energy", "from_likelihood", "from_log_density", "with_noise"),
-    "runs": ("Run", "load"),
-    "sampling": ("Sampler", "as_optax", "per_chain", "resume", "sample", "sweep", "to_blackjax"),
-    "sampling.advise": ("Advice", "advise"),
+    "adapters": ("as_optax", "to_blackjax"),
+    "api": ("Advice", "advise", "resume", "sample", "sweep"),
+    "potentials": ("Potential", "from_energy", "from_likelihood", "from_log_density", "per_chain", "with_noise"),
+    "run": ("Run", "load"),
 }
 _HOME = dict.fromkeys(__all__, "samplers") | {name: home for home, names in _HOMES.items() for name in names}
 

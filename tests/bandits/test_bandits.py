@@ -28,7 +28,7 @@ from isotherm.engine.random_inputs import draw_batches, open_streams
 from isotherm.estimators import Plain
 from isotherm.foundation.periodic import Periodic
 from isotherm.kernels import SGLD
-from isotherm.sampling import Sampler
+from isotherm.samplers.sampler import Sampler
 
 FEATURES = np.eye(6, dtype=np.float32)[np.arange(60) % 6]
 ENVIRONMENT = Mushrooms(FEATURES, (np.arange(60) % 6 >= 3).astype(np.int32))

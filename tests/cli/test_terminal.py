@@ -8,8 +8,8 @@ import pytest
 
 import isotherm as iso
 from isotherm.cli.main import main
+from isotherm.driver.progress import Progress
 from isotherm.foundation.terminal import PlainConsole
-from isotherm.sampling.progress import Progress
 
 FILE = """
 import warnings

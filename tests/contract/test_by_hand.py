@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import isotherm as iso
-from isotherm.runs import contour_noise
+from isotherm.run import contour_noise
 from isotherm.samplers import METHODS
 
 STEPS, CHAINS, KEY = 200, 3, 3

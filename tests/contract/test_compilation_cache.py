@@ -9,7 +9,7 @@ import jax
 import pytest
 
 import isotherm as iso
-from isotherm.engine import programs
+from isotherm.engine import program_cache
 from isotherm.foundation.compilation_cache import use_compilation_cache
 
 DIRECTORY = "jax_compilation_cache_dir"
@@ -33,7 +33,7 @@ WITH_OPTIONS = """
 import threading
 import jax, jax.numpy as jnp, numpy as np
 import isotherm as iso
-from isotherm.engine import programs
+from isotherm.engine import program_cache
 from jax._src import monitoring
 compiled = []
 path = iso.use_compilation_cache()
@@ -41,7 +41,7 @@ x = jnp.arange(3.0)
 monitoring.register_event_listener(lambda event, **_: compiled.append(event) if event.endswith("cache_misses") else None)
 function = lambda x: jnp.sin(x) + 1
 options = (("xla_gpu_enable_command_buffer", "FUSION"),)
-found = [np.asarray(programs.call(function, x, options=options)).tolist() for _ in range(3)]
+found = [np.asarray(program_cache.call(function, x, options=options)).tolist() for _ in range(3)]
 for thread in threading.enumerate():
     if thread.name.startswith("compile"):
         thread.join()
@@ -114,7 +114,7 @@ def test_from_the_disk_the_first_call_is_without_graphs(folder, is_on_disk, firs
     before, lowered = getattr(jax.config, DIRECTORY), Lowered(is_on_disk)
     jax.config.update(DIRECTORY, folder)
     try:
-        program = programs._with_options(lowered, {GRAPHS: "FUSION"})
+        program = program_cache._with_options(lowered, {GRAPHS: "FUSION"})
     finally:
         jax.config.update(DIRECTORY, before)
     for thread in threading.enumerate():

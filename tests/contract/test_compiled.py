@@ -14,7 +14,8 @@ import pytest
 from jax import lax
 
 import isotherm as iso
-from isotherm.engine import periodic, program, programs
+from isotherm.engine import periodic_work as periodic
+from isotherm.engine import program, program_cache
 from isotherm.kernels import SGLD
 from tests.compiled import computations, prepared, text_of
 
@@ -102,10 +103,10 @@ def test_a_move_of_parameters_would_be_seen():
 
 def test_periodic_work_is_in_the_loop_and_compiles_nothing_of_its_own():
     potential = iso.from_likelihood(lambda m, x: -0.5 * (x - m) ** 2, None, DATA[:, 0], batch_size=10)
-    before = programs.num_programs()
+    before = program_cache.num_programs()
     iso.sample(potential, iso.vr_resgld(1e-3, refresh_every=20), num_steps=100, init=jnp.zeros(()))
     # The look at a few examples, the start, the loop, and the statistics.
-    assert programs.num_programs() == before + 4
+    assert program_cache.num_programs() == before + 4
 
 
 BATCH, MEASURED = 7, 10
@@ -175,12 +176,12 @@ def test_changed_numbers_compile_nothing():
     for first, second in pairs:
         given = {**options, "num_chains": None} if first.coupling.needs.num_chains else options
         iso.sample(energy, first, **given)
-        before = programs.num_programs()
+        before = program_cache.num_programs()
         iso.sample(energy, second, **given)
-        assert programs.num_programs() == before
+        assert program_cache.num_programs() == before
     # The control: another structure is another program.
     iso.sample(energy, iso.sgld(0.1), **{**options, "num_chains": 3})
-    assert programs.num_programs() > before
+    assert program_cache.num_programs() > before
 
 
 def test_programs_go_with_the_functions_that_they_were_made_of():
@@ -188,22 +189,22 @@ def test_programs_go_with_the_functions_that_they_were_made_of():
         offset = jnp.ones(3)
         energy = lambda x: 0.5 * jnp.sum((x - offset) ** 2)  # noqa: E731
         iso.sample(energy, iso.sgld(0.1), num_steps=20, init=jnp.zeros(3))
-        return weakref.ref(energy), programs.num_programs()
+        return weakref.ref(energy), program_cache.num_programs()
 
-    before = programs.num_programs()
+    before = program_cache.num_programs()
     held, during = run()
     gc.collect()
     assert during > before
     assert held() is None
-    assert programs.num_programs() == before
+    assert program_cache.num_programs() == before
 
 
 def test_a_sweep_is_one_program():
     energy = lambda x: 0.5 * jnp.sum(x**2)  # noqa: E731
     samplers = {(s, t): iso.sgld(s, temperature=t) for s in np.geomspace(0.01, 0.5, 20) for t in (0.5, 1.0, 2.0)}
-    before = programs.num_programs()
+    before = program_cache.num_programs()
     runs = iso.sweep(energy, samplers, num_steps=200, num_chains=2, init=jnp.ones(2))
-    assert programs.num_programs() == before + 3  # The start, the loop, and the statistics.
+    assert program_cache.num_programs() == before + 3  # The start, the loop, and the statistics.
     for name in ((0.01, 0.5), (0.5, 2.0)):
         alone = iso.sample(energy, samplers[name], num_steps=200, num_chains=2, init=jnp.ones(2))
         np.testing.assert_allclose(runs[name].draws, alone.draws, rtol=1e-4, atol=1e-5)

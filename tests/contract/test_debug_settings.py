@@ -10,7 +10,7 @@ import optax
 import pytest
 
 import isotherm as iso
-from isotherm.engine import programs
+from isotherm.engine import program_cache
 
 WELLS: dict[str, Any] = {"partition": (0.1, 5.0, 20)}
 PAIR: dict[str, Any] = {"temperatures": (1.0, 2.0)}
@@ -64,7 +64,7 @@ def usual():
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_settings_for_debugging_leave_draws_as_they_are(name, setting, usual):
-    programs.forget()  # A program that is there already would not be traced under the setting.
+    program_cache.forget()  # A program that is there already would not be traced under the setting.
     with SETTINGS[setting]():
         run = run_of(name, 60)
         text = str(run.summary())
@@ -75,7 +75,7 @@ def test_settings_for_debugging_leave_draws_as_they_are(name, setting, usual):
 
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_without_compilation_a_run_is_the_same_up_to_rounding(name):
-    programs.forget()
+    program_cache.forget()
     compiled = run_of(name, 3)
     with jax.disable_jit():
         run = run_of(name, 3)
@@ -127,7 +127,7 @@ def test_further_parts_under_settings_for_debugging(case, setting):
         "schedule": lambda: (iso.sgld(schedule, box=(-3.0, 3.0)), energy),
         "streamed": lambda: (iso.vr_resgld(1e-4, refresh_every=5, **PAIR), streamed),
     }[case]()
-    programs.forget()
+    program_cache.forget()
     number = sampler.coupling.needs.num_chains
     init = iso.per_chain(STARTS) if number is None else STARTS[0]
     with SETTINGS[setting](), warnings.catch_warnings():

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import isotherm as iso
-from isotherm.engine import programs
+from isotherm.engine import program_cache
 from isotherm.foundation.dependencies import dependencies
 
 scale = 1.0
@@ -179,9 +179,9 @@ def test_a_changed_value_is_seen_without_a_trace(energy):
 
 def test_nothing_is_compiled_where_nothing_changed():
     spread(of_called)
-    number = programs.num_programs()
+    number = program_cache.num_programs()
     spread(of_called)
-    assert programs.num_programs() == number
+    assert program_cache.num_programs() == number
 
 
 def test_potentials_of_one_function_keep_their_programs():
@@ -195,10 +195,10 @@ def test_potentials_of_one_function_keep_their_programs():
     kinds = ({"batch_size": 10}, {"batch_size": 10, "batching": "independent"}, {"batch_size": 20}, {})
     for options in kinds:
         sampled(**options)
-    held = set(programs._PROGRAMS.values())
+    held = set(program_cache._PROGRAMS.values())
     for options in kinds:
         sampled(**options)
-    assert set(programs._PROGRAMS.values()) == held
+    assert set(program_cache._PROGRAMS.values()) == held
 
 
 def test_traces_of_one_energy_are_recognized():
@@ -215,9 +215,9 @@ def test_traces_of_one_energy_are_recognized():
         return jnp.sum(square(x)) + jax.nn.logsumexp(x) + jnp.sum(jax.nn.relu(x)) + turns
 
     spread(energy)
-    number = programs.num_programs()
+    number = program_cache.num_programs()
     spread(energy)
-    assert programs.num_programs() == number
+    assert program_cache.num_programs() == number
 
 
 @pytest.mark.parametrize("energy", [of_global, of_queue], ids=lambda e: e.__name__)
@@ -274,7 +274,7 @@ def test_what_was_read_goes_with_its_functions():
 
     once()
     gc.collect()
-    number = len(programs._READ)
+    number = len(program_cache._READ)
     once()
     gc.collect()
-    assert len(programs._READ) == number
+    assert len(program_cache._READ) == number

@@ -9,9 +9,9 @@ import pytest
 import isotherm as iso
 from isotherm.networks.potential import NETWORK_DEFAULTS
 from isotherm.samplers import METHODS
+from isotherm.samplers.contour_options import CONTOUR_DEFAULTS, WEIGHTED_DEFAULTS
 from isotherm.samplers.deo import DEO_DEFAULTS
-from isotherm.samplers.flattening import CONTOUR_DEFAULTS, WEIGHTED_DEFAULTS
-from isotherm.samplers.swapping import FACTOR_DEFAULTS, SWAP_DEFAULTS
+from isotherm.samplers.exchange_options import FACTOR_DEFAULTS, SWAP_DEFAULTS
 
 SHARED = {**SWAP_DEFAULTS, **FACTOR_DEFAULTS}, {**WEIGHTED_DEFAULTS, **CONTOUR_DEFAULTS}, DEO_DEFAULTS, NETWORK_DEFAULTS
 

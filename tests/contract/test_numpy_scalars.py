@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import isotherm as iso
-from isotherm.engine import programs
+from isotherm.engine import program_cache
 
 INPUTS = np.random.default_rng(0).normal(size=(50, 2)).astype(np.float32)
 SETTINGS: dict[str, Any] = {"num_steps": 40, "num_chains": 2, "init": np.ones(2, np.float32)}
@@ -45,9 +45,9 @@ def test_settings(tmp_path, name, value):
         np.bool_(value) if isinstance(value, bool) else np.int64(value) if isinstance(value, int) else np.float64(value)
     )
     usual = iso.sample(energy, iso.sgld(0.1), **{**SETTINGS, name: value})
-    number = programs.num_programs()
+    number = program_cache.num_programs()
     np.testing.assert_array_equal(iso.sample(energy, iso.sgld(0.1), **{**SETTINGS, name: scalar}).draws, usual.draws)
-    assert programs.num_programs() == number
+    assert program_cache.num_programs() == number
     run = iso.sample(energy, iso.sgld(0.1), **{**SETTINGS, name: scalar}, out=tmp_path / "run")
     np.testing.assert_array_equal(iso.load(tmp_path / "run").draws[:], usual.draws)
     stored = json.loads((tmp_path / "run" / "run.json").read_text())["config"]["settings"]

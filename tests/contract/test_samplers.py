@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import isotherm as iso
+from isotherm.driver.choose import NUM_LADDERS
 from isotherm.exchange import Exchange
 from isotherm.kernels import SGLD
 from isotherm.samplers import METHODS
-from isotherm.sampling.choose import NUM_LADDERS
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "sgd": {},

@@ -19,9 +19,9 @@ from isotherm.estimators import ControlVariate
 from isotherm.exchange import AllPairs, DeterministicEvenOdd, EquiAcceptance, PilotLadder, StochasticEvenOdd
 from isotherm.foundation.parts import Part
 from isotherm.samplers import METHODS
+from isotherm.samplers.contour_options import CONTOUR_DEFAULTS, WEIGHTED_DEFAULTS
 from isotherm.samplers.deo import DEO_DEFAULTS
-from isotherm.samplers.flattening import CONTOUR_DEFAULTS, WEIGHTED_DEFAULTS
-from isotherm.samplers.swapping import FACTOR_DEFAULTS, SWAP_DEFAULTS
+from isotherm.samplers.exchange_options import FACTOR_DEFAULTS, SWAP_DEFAULTS
 from tests.laws.exact import GRADIENT_SCALE, LAG, PRECISION, Linear, noise_of
 
 _SHARED = {

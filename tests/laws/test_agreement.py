@@ -4,8 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from isotherm.runs.agreement import num_stretches
-from isotherm.runs.estimates import estimate
+from isotherm.run.agreement import num_stretches
+from isotherm.run.estimates import estimate
 
 IS_OPTIMIZED = False
 

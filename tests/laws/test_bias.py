@@ -9,7 +9,7 @@ import pytest
 import scipy
 
 import isotherm as iso
-from isotherm.runs.estimates import TOO_HOT
+from isotherm.run.estimates import TOO_HOT
 
 SHAPE = 2.0  # exp(x) follows a Gamma law of this shape: a skewed well.
 
@@ -195,7 +195,7 @@ def test_the_widths_of_intervals_hold_the_truth():
 
 
 def test_significance_grows_with_the_number_of_coordinates():
-    from isotherm.runs.bias import significant
+    from isotherm.diagnostics.bias import significant
 
     assert significant(1) < significant(100)
     tail = 2 * scipy.special.stdtr(19, -significant(100))

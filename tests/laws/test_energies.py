@@ -10,7 +10,7 @@ import pytest
 
 import isotherm as iso
 from isotherm.contour import Partition
-from isotherm.runs.energies import OverlapWarning
+from isotherm.run.energies import OverlapWarning
 
 DIMENSION = 3
 

@@ -10,8 +10,8 @@ from scipy import stats
 from scipy.signal import lfilter
 
 import isotherm as iso
-from isotherm.runs.estimates import estimate
-from isotherm.runs.standard_errors import tail_shape
+from isotherm.run.estimates import estimate
+from isotherm.run.standard_errors import tail_shape
 
 IS_OPTIMIZED = False
 
@@ -178,8 +178,8 @@ def test_one_chain_apart_of_many_carries_the_error_alone():
 
 
 def test_errors_that_ignore_correlations_would_not_cover(monkeypatch):
-    monkeypatch.setattr("isotherm.runs.standard_errors._MOST_CORRELATION", np.inf)
-    monkeypatch.setattr("isotherm.runs.estimates.num_stretches", lambda chains, draws, *_: draws)
+    monkeypatch.setattr("isotherm.run.standard_errors._MOST_CORRELATION", np.inf)
+    monkeypatch.setattr("isotherm.run.estimates.num_stretches", lambda chains, draws, *_: draws)
     honest, _, _ = coverage(PROCESSES["AR(1) with 0.9"], 4, 512)
     assert honest < 0.8
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import isotherm as iso
-from isotherm.runs.agreement import Stretches
-from isotherm.runs.standard_errors import errors_of, why_unknown
+from isotherm.run.agreement import Stretches
+from isotherm.run.standard_errors import errors_of, why_unknown
 
 
 def energy(x):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import isotherm as iso
-from isotherm.sampling import ladder_search
-from isotherm.sampling.ladder_search import place_rungs
+from isotherm.pilots import ladder as ladder_search
+from isotherm.pilots.ladder import place_rungs
 
 DIMENSION = 20
 NORMAL = iso.from_energy(lambda x: 0.5 * jnp.sum(x**2))

@@ -8,8 +8,8 @@ from flax import nnx
 from sklearn.datasets import load_digits
 
 import isotherm as iso
-from isotherm.runs.bias import error_of
-from isotherm.runs.estimates import TOO_HOT, UNKNOWN_BIAS
+from isotherm.diagnostics.bias import error_of
+from isotherm.run.estimates import TOO_HOT, UNKNOWN_BIAS
 from tests.laws.test_bias import momentum_excess
 
 MEAN, TEMPERATURE, STEP, NOISE = 3.0, 2.0, 0.1, 4.0

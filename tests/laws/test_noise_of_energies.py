@@ -8,9 +8,9 @@ import pytest
 
 import isotherm as iso
 from isotherm.contour import Partition
-from isotherm.runs.contour_noise import WeightFunction
-from isotherm.runs.coupling_notes import _share_of_replicas
-from isotherm.sampling.records_to_host import without_diverged
+from isotherm.diagnostics.coupling_notes import _share_of_replicas
+from isotherm.driver.records_to_host import without_diverged
+from isotherm.run.contour_noise import WeightFunction
 from tests.laws.exact import PRECISION, tilts
 from tests.statistics import PASS, z_score
 from tests.targets import langevin_variance

@@ -13,7 +13,7 @@ import isotherm as iso
 from isotherm.coupling import Coupling, Needs, Observed
 from isotherm.foundation.randomness import uniforms
 from isotherm.kernels import SGHMC, SGLD, Move
-from isotherm.sampling import Sampler
+from isotherm.samplers.sampler import Sampler
 from isotherm.targets.unimodal import GaussianEnergy
 from tests.statistics import FAIL, PASS, assert_law, z_score
 from tests.targets import langevin_variance

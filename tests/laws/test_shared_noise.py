@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import isotherm as iso
-from isotherm.runs.estimates import estimate
+from isotherm.run.estimates import estimate
 
 NUM_DATA = 2_000
 DATA = np.random.default_rng(11).normal(0.0, 1.0, NUM_DATA).astype(np.float32)
@@ -79,7 +79,7 @@ def test_data_that_stream_are_measured_in_memory(monkeypatch):
     found, wanted = (run.estimate(lambda m: (m - CENTER) ** 2) for run in (streamed, held))
     assert np.isfinite(found.bias)
     assert found.bias == pytest.approx(wanted.bias, rel=1e-3)
-    monkeypatch.setattr("isotherm.sampling.checkup._MAX_BYTES", 100)
+    monkeypatch.setattr("isotherm.diagnostics.bias_probe._MAX_BYTES", 100)
     large = sampled(0, num_chains=8, is_streamed=True)
     assert large.bias is None
     assert any(

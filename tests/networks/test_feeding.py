@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import isotherm as iso
-from isotherm.engine import programs
-from isotherm.sampling import data_source
+from isotherm.driver import data_source
+from isotherm.engine import program_cache
 
 pytestmark = pytest.mark.as_users
 
@@ -92,24 +92,24 @@ def test_other_data_of_the_same_shape_compile_nothing():
     sampler, options = iso.sgld(1e-3), {"num_steps": 50, "init": jnp.zeros(4), "progress": False}
     first = potential_of()
     one = iso.sample(first, sampler, **options)
-    before = programs.num_programs()
+    before = program_cache.num_programs()
     second = dataclasses.replace(first, data=(X[::-1].copy(), 2 * Y))
     other = iso.sample(second, sampler, **options)
-    assert programs.num_programs() == before
+    assert program_cache.num_programs() == before
     # The new data were used, and a potential that differs in more is another program.
     assert not np.allclose(one.draws, other.draws)
     iso.sample(dataclasses.replace(first, batching="independent"), sampler, **options)
-    assert programs.num_programs() > before
+    assert program_cache.num_programs() > before
 
 
 def test_room_to_grow_compiles_nothing_and_counts_what_is_there():
     sampler, options = iso.sgld(1e-3), {"num_steps": 50, "init": jnp.zeros(4), "progress": False}
     few = potential_of(num_used=40)
     iso.sample(few, sampler, **options)
-    before = programs.num_programs()
+    before = program_cache.num_programs()
     more = dataclasses.replace(few, num_used=100)
     run = iso.sample(more, sampler, **options)
-    assert programs.num_programs() == before
+    assert program_cache.num_programs() == before
     cut = iso.sample(potential_of((X[:100], Y[:100])), sampler, **options)
     np.testing.assert_array_equal(run.draws, cut.draws)
     weights = jnp.ones(4)

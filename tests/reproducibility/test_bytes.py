@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import isotherm as iso
-from isotherm.engine import programs
+from isotherm.engine import program_cache
 from isotherm.targets import modes25
 from isotherm_thesis.bench.network import init_weights, log_likelihood, log_prior
 
@@ -106,7 +106,7 @@ def test_modes_of_chains_agree_to_rounding(mode):
 def test_settings_that_differ_only_in_length_or_seed_share_a_program():
     sampler = iso.sgld(step_size=3e-3)
     iso.sample(NOISY, sampler, num_steps=1_000, seed=0, init=TARGET.init)
-    before = programs.num_programs()
+    before = program_cache.num_programs()
     for seed, steps in ((1, 900), (2, 1024)):
         iso.sample(NOISY, sampler, num_steps=steps, seed=seed, init=TARGET.init)
-    assert programs.num_programs() == before
+    assert program_cache.num_programs() == before

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from isotherm.foundation.schedules import CollectionWindow
-from isotherm.runs.record_times import RecordTimes
+from isotherm.run.record_times import RecordTimes
 
 
 @pytest.mark.parametrize(

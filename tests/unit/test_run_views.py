@@ -12,10 +12,10 @@ import optax
 import pytest
 
 import isotherm as iso
-from isotherm.runs import estimates, moments
-from isotherm.runs.names import coordinate_name, coordinate_names, shapes_of
-from isotherm.runs.run_data import RunData
-from isotherm.runs.stored_array import StoredArray
+from isotherm.run import estimates, moments
+from isotherm.run.names import coordinate_name, coordinate_names, shapes_of
+from isotherm.run.run_data import RunData
+from isotherm.run.storage.stored_array import StoredArray
 
 
 def energy(x):

@@ -12,12 +12,12 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import isotherm as iso
+from isotherm.driver import records_to_host as module
+from isotherm.driver.layout import Layout
 from isotherm.engine.records import Records
-from isotherm.runs import estimates
-from isotherm.runs.pytree_json import describe_structure, named_leaves, rebuild
-from isotherm.runs.store import StoredArray
-from isotherm.sampling import records_to_host as module
-from isotherm.sampling.layout import Layout
+from isotherm.run import estimates
+from isotherm.run.storage.pytree_json import describe_structure, named_leaves, rebuild
+from isotherm.run.storage.store import StoredArray
 
 
 @pytest.fixture(scope="module")

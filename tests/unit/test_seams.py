@@ -8,7 +8,7 @@ import isotherm as iso
 from isotherm.coupling import Independent
 from isotherm.estimators import Plain
 from isotherm.foundation.periodic import Periodic
-from isotherm.sampling import Sampler
+from isotherm.samplers.sampler import Sampler
 
 DATA = np.random.default_rng(0).standard_normal(40).astype(np.float32)
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import pytest
 
 import isotherm as iso
-from isotherm.runs.spent import SPENT, time_of
+from isotherm.run.spent import SPENT, time_of
 
 
 def energy(x):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import isotherm as iso
-from isotherm.runs.stored_array import StoredArray
+from isotherm.run.storage.stored_array import StoredArray
 
 
 @pytest.fixture(scope="module")

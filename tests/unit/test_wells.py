@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from isotherm.runs.wells import separate
-from isotherm.sampling.probe_points import centers_of
+from isotherm.diagnostics.probe_points import centers_of
+from isotherm.diagnostics.wells import separate
 
 rng = np.random.default_rng(0)
 ONE_WELL = {

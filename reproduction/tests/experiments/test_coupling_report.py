@@ -5,7 +5,7 @@ import pytest
 
 import isotherm as iso
 from isotherm.exchange import Corrected, DeterministicEvenOdd, Exchange, Ladder
-from isotherm.sampling.sampler import Sampler
+from isotherm.samplers.sampler import Sampler
 from isotherm_thesis.experiments.images.coupling_report import coupling_report
 from isotherm_thesis.experiments.images.plan import Clock, Plan
 from isotherm_thesis.experiments.images.variants import PooledExchange, Uncoupled

@@ -8,7 +8,7 @@ import isotherm as iso
 from isotherm.estimators import ControlVariate, Plain
 from isotherm.estimators.estimator import Refreshed
 from isotherm.exchange import DeterministicEvenOdd, Exchange, Ladder
-from isotherm.sampling.sampler import Sampler
+from isotherm.samplers.sampler import Sampler
 from isotherm_thesis.experiments.images.variants import (
     LateControlVariate,
     LateDeterministic,

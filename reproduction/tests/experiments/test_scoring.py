@@ -13,7 +13,7 @@ from isotherm.demo.result import Row, differences, write_result
 from isotherm.demo.scoring import choose_setting, coupling_rows, masses_in_box, shape_variation
 from isotherm.exchange import DeterministicEvenOdd, expected_round_trip
 from isotherm.foundation.errors import DivergenceError
-from isotherm.runs.modes import mode_masses
+from isotherm.run.modes import mode_masses
 from isotherm.targets import modes9, modes25
 from isotherm_thesis.experiments import energy_cdf, modes25_icsgld, round_trips, ten_functions
 

@@ -8,7 +8,7 @@ from isotherm.contour import Partition, RegularizedWeights
 from isotherm.foundation.errors import check_choice, check_integer, check_real, refuse
 from isotherm.foundation.schedules import Annealed
 from isotherm.kernels import PSGLD
-from isotherm.sampling.sampler import Sampler
+from isotherm.samplers.sampler import Sampler
 
 RULES = ("average", "single")
 _PRECONDITIONER: dict[str, Any] = {"decay": 0.99, "regularizer": 1e-3, "gradient_scale": 1 / 512}

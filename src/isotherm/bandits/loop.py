@@ -17,7 +17,7 @@ from isotherm.foundation.parts import Static, as_arguments
 from isotherm.networks.flax_modules import from_nnx
 from isotherm.networks.potential import NetworkPotential
 from isotherm.potentials.batches import Batch
-from isotherm.sampling.by_hand import LoopState, begin
+from isotherm.samplers.loop import LoopState, begin
 
 BLOCK = 100
 

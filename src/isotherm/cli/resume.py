@@ -23,10 +23,10 @@ class Resume:
 
     def run(self, console: Console) -> None:
         """Go on."""
+        from isotherm.api import resume
+        from isotherm.api.resume import read_configuration
         from isotherm.cli.user_file import build_sampler, read_file, run_file
-        from isotherm.sampling import resume
-        from isotherm.sampling.resume import read_configuration
-        from isotherm.sampling.sampler import as_potential
+        from isotherm.samplers.sampler import as_potential
 
         folder = check_folder("folder", self.folder, "Give the folder that was passed as --out.")
         config, _ = read_configuration(folder)

@@ -49,8 +49,8 @@ class Sample:
 
     def run(self, console: Console) -> None:
         """Start the run."""
+        from isotherm.api import sample
         from isotherm.cli.user_file import build_sampler, load_potential, parse_options
-        from isotherm.sampling import sample
 
         given = {"step_size": self.step_size, "temperature": self.temperature}
         options = {name: value for name, value in given.items() if value is not None} | parse_options(self.set)

@@ -8,7 +8,7 @@ import tyro
 from rich.console import Console
 
 if TYPE_CHECKING:
-    from isotherm.runs.run import Run
+    from isotherm.run.run import Run
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Show:
 
     def run(self, console: Console) -> None:
         """Print it."""
-        from isotherm.runs.run import Run
+        from isotherm.run.run import Run
 
         found = Run.load(self.folder)
         console.print(repr(found))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from isotherm.foundation.errors import refuse
 from isotherm.potentials.potential import Potential
 from isotherm.samplers import METHODS
-from isotherm.sampling.sampler import Sampler, as_potential
+from isotherm.samplers.sampler import Sampler, as_potential
 
 
 class UserFile(NamedTuple):

@@ -15,14 +15,15 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from isotherm.api import sample
 from isotherm.contour import uniform_partition
 from isotherm.demo.result import Row, write_result
 from isotherm.demo.scoring import masses_in_box
 from isotherm.foundation.terminal import PlainConsole
 from isotherm.potentials import Potential, with_noise
-from isotherm.runs import Run
+from isotherm.run import Run
 from isotherm.samplers import deo_star_sgd, icsgld, resgld, sgld, svgd
-from isotherm.sampling import Sampler, sample
+from isotherm.samplers.sampler import Sampler
 from isotherm.targets import Target, modes25
 
 # A cell counts as found when it holds a tenth of its true mass.

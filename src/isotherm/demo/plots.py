@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from isotherm.demo.result import Row
 from isotherm.demo.scoring import variations_of
 from isotherm.predictive.landscape import Landscape
-from isotherm.runs.run import Run
+from isotherm.run.run import Run
 from isotherm.targets.target import Target
 
 # Inches: 900 pixels at the 110 to an inch that `reproduce` writes.

@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from isotherm.runs.store import write_json
-from isotherm.sampling.describe import environment
+from isotherm.driver.describe import environment
+from isotherm.run.storage.store import write_json
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,9 +8,9 @@ import numpy as np
 from isotherm.demo.result import Row, differences
 from isotherm.foundation.errors import DivergenceError, refuse, short
 from isotherm.foundation.nearest import nearest_centers
-from isotherm.runs import Run
-from isotherm.runs.estimates import normalized_weights
-from isotherm.runs.modes import mode_masses
+from isotherm.run import Run
+from isotherm.run.estimates import normalized_weights
+from isotherm.run.modes import mode_masses
 from isotherm.targets import Target
 
 # Seeds on which settings are chosen are this far from those that are reported.

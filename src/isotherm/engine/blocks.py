@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from isotherm.engine.iteration import State
-from isotherm.engine.periodic import next_inside
+from isotherm.engine.periodic_work import next_inside
 from isotherm.engine.random_inputs import Keys
 from isotherm.engine.records import (
     Milestones,

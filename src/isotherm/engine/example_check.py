@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from isotherm.engine import programs
+from isotherm.engine import program_cache
 from isotherm.foundation.errors import refuse
 from isotherm.potentials.likelihood import LikelihoodPotential
 from isotherm.potentials.potential import Potential, innermost
@@ -29,7 +29,7 @@ def check_examples(potential: Potential, on_device: Potential, position: Any) ->
     rows = jax.tree.map(lambda leaf: np.asarray(leaf[:_NUM_EXAMPLES]), inner.data)
     try:
         beside = jax.tree.map(_moved, position)
-        together, *alone = np.asarray(programs.call(_energies, on_device, beside, rows), np.float64)
+        together, *alone = np.asarray(program_cache.call(_energies, on_device, beside, rows), np.float64)
     except Exception:
         return
     if abs(together - np.mean(alone)) > _TOLERANCE * np.max(np.abs([together, *alone])):

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from isotherm.engine.iteration import Parts
-from isotherm.engine.periodic import outside
+from isotherm.engine.periodic_work import outside
 
 # Numbers of noise drawn at a time: enough to hide the cost of drawing, few enough to stay in a core's cache.
 _CHUNK_NUMBERS = 65_536

@@ -10,12 +10,12 @@ import numpy as np
 from jax import Array, lax
 
 from isotherm.coupling import Observed
-from isotherm.engine import programs
+from isotherm.engine import program_cache
 from isotherm.engine.blocks import Block, Buffers, Carry, Times, chunk, segment
 from isotherm.engine.chain_mode import compiler_options, over_chains
 from isotherm.engine.iteration import Parts, State, init_state, iterate
 from isotherm.engine.packing import Packing
-from isotherm.engine.periodic import add_pieces, couple, outside, refresh, work_inside
+from isotherm.engine.periodic_work import add_pieces, couple, outside, refresh, work_inside
 from isotherm.engine.random_inputs import Keys, draw_batches, draw_noise
 from isotherm.engine.records import Records, Trace, choose_chains, init_milestones, zeros
 from isotherm.engine.stream import Stream
@@ -63,7 +63,7 @@ class Program(Part):
 
     def init(self, position: Any) -> tuple[Carry, Records]:
         """The carry of runs that start at `position`, leaves (*lanes, ...), and empty buffers for `advance`."""
-        return programs.call(Program._init, self, position)
+        return program_cache.call(Program._init, self, position)
 
     def advance(
         self, keys: Keys, stream: Any, carry: Carry, records: Records, block: Block
@@ -74,7 +74,7 @@ class Program(Part):
         """
         arguments = (self, keys, stream, carry, records, block)
         options = compiler_options(self.parts.chain_mode)
-        return programs.call(Program._advance, *arguments, donated=(3, 4), options=options)
+        return program_cache.call(Program._advance, *arguments, donated=(3, 4), options=options)
 
     def block(self, times: Times, target: float, first: int, last: int) -> Block:
         """The iterations first, ..., last - 1, of which those at `times` are recorded."""
@@ -84,20 +84,20 @@ class Program(Part):
 
     def statistics(self, carry: Carry) -> dict[str, Any]:
         """What the milestones, the kernel and the coupling have to tell."""
-        return programs.call(Program._statistics, self, carry)
+        return program_cache.call(Program._statistics, self, carry)
 
     def couple(self, keys: Keys, stream: Stream, carry: Carry, iteration: int) -> Carry:
         """The coupling's periodic work on data that stream."""
         arguments = (keys, stream, carry, jnp.asarray(iteration, jnp.int32))
-        return programs.call(Program._couple, self, *arguments, donated=(3,))
+        return program_cache.call(Program._couple, self, *arguments, donated=(3,))
 
     def refresh(self, stream: Stream, carry: Carry, energies: Array) -> Carry:
         """The estimator's periodic work on data that stream, whose energies were summed."""
-        return programs.call(Program._refresh, self, stream, carry, energies, donated=(2,))
+        return program_cache.call(Program._refresh, self, stream, carry, energies, donated=(2,))
 
     def add_pieces(self, stream: Stream, count: int, carry: Carry, sums: Any) -> Any:
         """Sums of energies after pieces of the data were added."""
-        return programs.call(Program._add_pieces, self, stream, jnp.asarray(count, jnp.int32), carry, sums)
+        return program_cache.call(Program._add_pieces, self, stream, jnp.asarray(count, jnp.int32), carry, sums)
 
     @property
     def lanes(self) -> tuple[int, ...]:

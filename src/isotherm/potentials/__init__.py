@@ -7,6 +7,7 @@ from isotherm.potentials.energy import EnergyPotential, LogDensityPotential, fro
 from isotherm.potentials.likelihood import LikelihoodPotential, from_likelihood
 from isotherm.potentials.noise import NoisyPotential, with_noise
 from isotherm.potentials.potential import Evaluation, Potential
+from isotherm.potentials.start import PerChain, per_chain
 from isotherm.potentials.units import to_bayesian, to_standard
 
 __all__ = [
@@ -15,10 +16,12 @@ __all__ = [
     "LikelihoodPotential",
     "LogDensityPotential",
     "NoisyPotential",
+    "PerChain",
     "Potential",
     "from_energy",
     "from_likelihood",
     "from_log_density",
+    "per_chain",
     "to_bayesian",
     "to_standard",
     "with_noise",

@@ -21,7 +21,7 @@ from isotherm.predictive.checks import (
     check_network,
 )
 from isotherm.predictive.classification import entropy, mutual_information
-from isotherm.runs.estimates import normalized_weights
+from isotherm.run.estimates import normalized_weights
 
 _NEGLIGIBLE = 1e-12
 

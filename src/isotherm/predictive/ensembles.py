@@ -6,14 +6,15 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from isotherm.api import sample
 from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import check_integer, check_real, refuse, short
 from isotherm.networks.potential import NetworkPotential
+from isotherm.potentials.start import per_chain
 from isotherm.predictive.average import Draws
 from isotherm.predictive.checks import check_draws, check_fit, check_network
-from isotherm.runs.estimates import normalized_weights
-from isotherm.sampling import Sampler, per_chain, sample
-from isotherm.sampling.sampler import check_sampler
+from isotherm.run.estimates import normalized_weights
+from isotherm.samplers.sampler import Sampler, check_sampler
 
 
 class Ensemble(NamedTuple):

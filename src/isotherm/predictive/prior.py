@@ -5,7 +5,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from isotherm.runs.run import Run
+from isotherm.run.run import Run
 
 
 def prior_energies(potential: Any, run: Run) -> np.ndarray:

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from isotherm.engine import programs
+from isotherm.engine import program_cache
 from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import check_integer, check_real, refuse
 from isotherm.foundation.randomness import seed_key
@@ -16,7 +16,7 @@ from isotherm.networks.potential import NetworkPotential
 from isotherm.predictive.average import Draws
 from isotherm.predictive.checks import check_draws, check_network
 from isotherm.predictive.ensembles import Ensemble
-from isotherm.runs.estimates import normalized_weights
+from isotherm.run.estimates import normalized_weights
 
 # Statistics that differ by less have forgotten the state from before, but for rounding.
 _SAME = 1e-6
@@ -165,7 +165,7 @@ def refresh_statistics(
     number = 1 if potential.batch_size is None else -(-potential.num_data // potential.batch_size)
     if num_batches is not None:
         number = check_integer("num_batches", num_batches, 1, "Give batches, or None for one epoch.")
-    found = programs.call(_refresh, potential.on_device(), jnp.asarray(number), weights, model_state)
+    found = program_cache.call(_refresh, potential.on_device(), jnp.asarray(number), weights, model_state)
     return jax.tree.map(np.asarray, found)
 
 

@@ -10,8 +10,9 @@ from isotherm.samplers.descent import msgd, sgd, swag
 from isotherm.samplers.exchange import naive_resgld, resghmc, resgld
 from isotherm.samplers.interacting import icsghmc, icsgld, picsgld
 from isotherm.samplers.langevin import psgld, sghmc, sgld, svgd
+from isotherm.samplers.loop import Info, LoopState
+from isotherm.samplers.sampler import Sampler
 from isotherm.samplers.variance_reduced import cvr_resghmc, vr_resghmc, vr_resgld
-from isotherm.sampling.sampler import Sampler
 
 METHODS: dict[str, Callable[..., Sampler]] = {
     constructor.__name__: constructor
@@ -47,6 +48,9 @@ METHODS: dict[str, Callable[..., Sampler]] = {
 
 __all__ = [
     "METHODS",
+    "Info",
+    "LoopState",
+    "Sampler",
     "awsgld",
     "csghmc",
     "csgld",

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from isotherm.foundation.calls import checked_call
 from isotherm.foundation.docstrings import documented
-from isotherm.sampling.sampler import Sampler
+from isotherm.samplers.sampler import Sampler
 
 Box = tuple[Any, Any] | None
 F = TypeVar("F", bound=Callable[..., Sampler])

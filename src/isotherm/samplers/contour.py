@@ -9,7 +9,7 @@ from isotherm.foundation.gains import PolynomialGain
 from isotherm.foundation.schedules import Schedule
 from isotherm.kernels import SGHMC, SGLD, limited
 from isotherm.samplers.constructor import Box, constructor
-from isotherm.samplers.flattening import (
+from isotherm.samplers.contour_options import (
     CONTOUR,
     WEIGHTED,
     WEIGHTED_DEFAULTS,
@@ -18,7 +18,7 @@ from isotherm.samplers.flattening import (
     contour_sampler,
     weighted_sampler,
 )
-from isotherm.sampling.sampler import Sampler
+from isotherm.samplers.sampler import Sampler
 
 _AWSGLD_GAIN = PolynomialGain(100.0, 0.75, 1000.0)
 

@@ -4,7 +4,7 @@ from isotherm.foundation.errors import check_real, refuse
 from isotherm.foundation.schedules import CollectionWindow, CyclicalCosine, CyclicalTemperature, Schedule
 from isotherm.kernels import SGHMC, SGLD, Kernel, within
 from isotherm.samplers.constructor import Box, constructor
-from isotherm.sampling.sampler import Sampler
+from isotherm.samplers.sampler import Sampler
 
 
 @constructor()

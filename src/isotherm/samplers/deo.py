@@ -10,7 +10,7 @@ from isotherm.foundation.gains import PolynomialGain
 from isotherm.foundation.schedules import Schedule
 from isotherm.kernels import PSGLD, SGHMC, SGLD, Kernel, within
 from isotherm.samplers.constructor import Box, constructor
-from isotherm.sampling.sampler import Sampler
+from isotherm.samplers.sampler import Sampler
 
 Ends = tuple[float, float]
 

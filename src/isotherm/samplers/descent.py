@@ -4,7 +4,7 @@ from isotherm.foundation.schedules import CollectionWindow, CyclicalCosine, Sche
 from isotherm.kernels import SGD, MomentumSGD, within
 from isotherm.samplers.constructor import Box, constructor
 from isotherm.samplers.cyclical import largest
-from isotherm.sampling.sampler import Sampler
+from isotherm.samplers.sampler import Sampler
 
 
 @constructor()

@@ -7,7 +7,7 @@ from isotherm.exchange import Corrected
 from isotherm.foundation.schedules import Schedule
 from isotherm.kernels import SGHMC, SGLD
 from isotherm.samplers.constructor import constructor
-from isotherm.samplers.swapping import (
+from isotherm.samplers.exchange_options import (
     EXCHANGE,
     NETWORK_TEMPERATURES,
     SMOOTHING,
@@ -18,7 +18,7 @@ from isotherm.samplers.swapping import (
     exchange_sampler,
     ladder_of,
 )
-from isotherm.sampling.sampler import Sampler
+from isotherm.samplers.sampler import Sampler
 
 
 @constructor(*EXCHANGE)

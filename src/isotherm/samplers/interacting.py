@@ -5,8 +5,8 @@ from typing import Any, Unpack
 from isotherm.foundation.schedules import Schedule
 from isotherm.kernels import PSGLD, SGHMC, SGLD
 from isotherm.samplers.constructor import constructor
-from isotherm.samplers.flattening import CONTOUR, ContourOptions, contour_sampler
-from isotherm.sampling.sampler import Sampler
+from isotherm.samplers.contour_options import CONTOUR, ContourOptions, contour_sampler
+from isotherm.samplers.sampler import Sampler
 
 
 @constructor(*CONTOUR)

@@ -3,7 +3,7 @@
 from isotherm.foundation.schedules import Schedule
 from isotherm.kernels import PSGLD, SGHMC, SGLD, Stein, within
 from isotherm.samplers.constructor import Box, constructor
-from isotherm.sampling.sampler import Sampler
+from isotherm.samplers.sampler import Sampler
 
 
 @constructor()

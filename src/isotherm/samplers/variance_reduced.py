@@ -10,7 +10,7 @@ from isotherm.foundation.schedules import CollectionWindow, CyclicalCosine, Cycl
 from isotherm.kernels import SGHMC, SGLD
 from isotherm.samplers.constructor import constructor
 from isotherm.samplers.cyclical import largest
-from isotherm.samplers.swapping import (
+from isotherm.samplers.exchange_options import (
     EXCHANGE,
     NETWORK_REFRESH_EVERY,
     NETWORK_TEMPERATURES,
@@ -26,7 +26,7 @@ from isotherm.samplers.swapping import (
     exchange_sampler,
     ladder_of,
 )
-from isotherm.sampling.sampler import Sampler
+from isotherm.samplers.sampler import Sampler
 
 
 @constructor(*EXCHANGE)

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.table import Table
 
+from isotherm.driver.part_progress import PartProgress
 from isotherm.foundation.errors import refuse
-from isotherm.sampling.part_progress import PartProgress
 from isotherm_thesis.bench.contour import csgld_rows, icsgld_rows
 from isotherm_thesis.bench.coupling import contour_rows, swap_rows
 from isotherm_thesis.bench.network import overhead_rows

@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from isotherm.api import sample
 from isotherm.contour import Partition
 from isotherm.potentials import from_energy
 from isotherm.samplers import csgld, icsgld, sgld
-from isotherm.sampling import sample
 from isotherm_thesis.bench.peers import rows_beside
 from isotherm_thesis.bench.timing import Measurement, rates
 from isotherm_thesis.bench.toy import plane_energy

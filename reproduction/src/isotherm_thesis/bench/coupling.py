@@ -7,10 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from isotherm.api import sample
 from isotherm.contour import Partition
 from isotherm.potentials import Potential, from_likelihood
 from isotherm.samplers import icsgld, naive_resgld, sgld
-from isotherm.sampling import Sampler, sample
+from isotherm.samplers.sampler import Sampler
 from isotherm_thesis.bench.network import init_weights, log_likelihood, log_prior, make_data
 from isotherm_thesis.bench.timing import Measurement, rates
 

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from isotherm.api import sample
 from isotherm.foundation.randomness import fold, normals_like, words
 from isotherm.potentials import from_likelihood
 from isotherm.samplers import sghmc
-from isotherm.sampling import sample
 from isotherm_thesis.bench.timing import Measurement, rates
 
 _SIZES = (64, 266, 266, 10)

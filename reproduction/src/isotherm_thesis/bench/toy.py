@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from isotherm.api import sample
 from isotherm.potentials import from_energy
 from isotherm.samplers import sgld
-from isotherm.sampling import sample
 from isotherm_thesis.bench.peers import rows_beside
 from isotherm_thesis.bench.timing import Measurement
 

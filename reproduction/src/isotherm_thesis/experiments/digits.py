@@ -12,7 +12,7 @@ from isotherm.networks import CNN
 from isotherm.networks.augment import MNIST_DEVIATION, MNIST_MEAN, Crop, Flip, InTurn, Normalize
 from isotherm.predictive import Prediction, accuracy, predict
 from isotherm.predictive.prior import prior_energies
-from isotherm.runs.run import Run
+from isotherm.run.run import Run
 from isotherm_thesis.data import load
 from isotherm_thesis.experiments import small_sets
 

@@ -9,14 +9,15 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.optimize import root_scalar
 
+from isotherm.api import sweep
 from isotherm.contour import Partition
 from isotherm.demo.plots import TRUTH, color_of, legend_below, page, styled
 from isotherm.demo.result import Row
 from isotherm.foundation.gains import PolynomialGain
 from isotherm.potentials import with_noise
-from isotherm.runs import Run
+from isotherm.run import Run
 from isotherm.samplers import awsgld, sgld
-from isotherm.sampling import Sampler, sweep
+from isotherm.samplers.sampler import Sampler
 from isotherm.targets import Target, awsgld_mixture, mixture
 from isotherm_thesis.experiments.flattening import bin_masses, energies_on_grid
 from isotherm_thesis.experiments.reproduce import Outcome

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from isotherm.api import sweep
 from isotherm.contour import Partition
 from isotherm.demo.plots import legend_below, page, styled
 from isotherm.demo.result import Row
 from isotherm.foundation.gains import PolynomialGain
 from isotherm.potentials import from_energy
 from isotherm.samplers import icsgld, thesis
-from isotherm.sampling import sweep
 from isotherm_thesis.experiments.reproduce import Outcome
 
 TITLE = "Variance of theta: one long chain over P interacting chains, at equal budgets"

@@ -8,14 +8,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from isotherm.api import sample
 from isotherm.contour import Partition
 from isotherm.demo.plots import TRUTH, color_bar, color_of, legend_below, mosaic, page, styled
 from isotherm.demo.result import Row, differences
 from isotherm.demo.scoring import coupling_rows
 from isotherm.potentials import with_noise
-from isotherm.runs import Run
+from isotherm.run import Run
 from isotherm.samplers import csgld, ksgld, sgld, thesis
-from isotherm.sampling import Sampler, sample
+from isotherm.samplers.sampler import Sampler
 from isotherm.targets import Target, csgld_mixture, mixture
 from isotherm_thesis.experiments.flattening import bin_masses, energies_on_grid, log_psi
 from isotherm_thesis.experiments.reproduce import Outcome

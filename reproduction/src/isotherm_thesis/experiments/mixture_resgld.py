@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 from matplotlib.ticker import NullFormatter
 
+from isotherm.api import sweep
 from isotherm.demo.plots import color_of, legend_below, page, styled
 from isotherm.demo.result import Row, differences
 from isotherm.potentials import Potential, with_noise
-from isotherm.runs import Run
+from isotherm.run import Run
 from isotherm.samplers import naive_resgld, resgld, sgld
-from isotherm.sampling import Sampler, sweep
+from isotherm.samplers.sampler import Sampler
 from isotherm.targets import Target, resgld_mixtures
 from isotherm_thesis.experiments.reproduce import Outcome
 

@@ -9,11 +9,13 @@ import matplotlib
 import numpy as np
 from matplotlib.ticker import NullFormatter
 
+from isotherm.api import sweep
 from isotherm.demo.plots import color_bar, color_of, mosaic, styled
 from isotherm.demo.result import Row
-from isotherm.runs import Run
+from isotherm.potentials.start import per_chain
+from isotherm.run import Run
 from isotherm.samplers import resgld, sgld, vr_resgld
-from isotherm.sampling import Sampler, per_chain, sweep
+from isotherm.samplers.sampler import Sampler
 from isotherm.targets import Target, mixture_posterior
 from isotherm_thesis.experiments.reproduce import Outcome
 

@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 import matplotlib
 import numpy as np
 
+from isotherm.api import sample, sweep
 from isotherm.demo.plots import THESIS, color_of, draw_maps, page, styled
 from isotherm.demo.result import Row
 from isotherm.demo.scoring import SHAPE, TUNING_OFFSET, choose_setting, shape_variations_of, variation_rows
 from isotherm.potentials import with_noise
-from isotherm.runs import Run
+from isotherm.run import Run
 from isotherm.samplers import cycsgld, deo_sgd, sgld
-from isotherm.sampling import Sampler, sample, sweep
+from isotherm.samplers.sampler import Sampler
 from isotherm.targets import modes25
 from isotherm_thesis.experiments.reproduce import Outcome
 

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.spatial import KDTree
 
+from isotherm.api import sample, sweep
 from isotherm.contour import Partition
 from isotherm.contour.start import masses_of
 from isotherm.demo import scoring
@@ -24,9 +25,10 @@ from isotherm.demo.plots import color_of, draw_maps, legend_below, page, styled
 from isotherm.demo.result import Row
 from isotherm.foundation.gains import PolynomialGain
 from isotherm.potentials import Potential, with_noise
-from isotherm.runs import Run
+from isotherm.potentials.start import per_chain
+from isotherm.run import Run
 from isotherm.samplers import csgld, cycsgld, icsgld, resgld, sgld, svgd, thesis
-from isotherm.sampling import Sampler, per_chain, sample, sweep
+from isotherm.samplers.sampler import Sampler
 from isotherm.targets import Target, modes25
 from isotherm_thesis.experiments.reproduce import Outcome
 

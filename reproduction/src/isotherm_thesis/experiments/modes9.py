@@ -13,6 +13,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from isotherm.api import sample
 from isotherm.contour import Partition
 from isotherm.demo.plots import draw_maps
 from isotherm.demo.result import Row
@@ -27,9 +28,9 @@ from isotherm.demo.scoring import (
 )
 from isotherm.foundation.gains import PolynomialGain
 from isotherm.potentials import with_noise
-from isotherm.runs import Run
+from isotherm.run import Run
 from isotherm.samplers import csgld, cycsgld, resgld, sgld, thesis
-from isotherm.sampling import Sampler, sample
+from isotherm.samplers.sampler import Sampler
 from isotherm.targets import Target, modes9
 from isotherm_thesis.experiments.reproduce import Outcome
 

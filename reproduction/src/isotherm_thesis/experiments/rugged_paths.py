@@ -8,15 +8,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from isotherm.api import sample
 from isotherm.contour import uniform_partition
 from isotherm.demo.plots import color_of, page, styled
 from isotherm.demo.result import Row, differences
 from isotherm.demo.scoring import coupling_rows
 from isotherm.foundation.gains import PolynomialGain
 from isotherm.potentials import from_energy
-from isotherm.runs import Run
+from isotherm.run import Run
 from isotherm.samplers import awsgld, cycsgld, psgld, sghmc, sgld
-from isotherm.sampling import Sampler, sample
+from isotherm.samplers.sampler import Sampler
 from isotherm.targets.functions import griewank
 from isotherm.targets.landscapes import rugged_energy
 from isotherm_thesis.experiments.reproduce import Outcome

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from isotherm.api import sample
 from isotherm.contour import Partition
 from isotherm.demo.plots import SMALL, THESIS, color_of, legend_below, page, styled
 from isotherm.demo.result import Row
@@ -19,7 +20,7 @@ from isotherm.foundation.errors import DivergenceWarning
 from isotherm.foundation.gains import PolynomialGain
 from isotherm.potentials import with_noise
 from isotherm.samplers import awsgld, sgld
-from isotherm.sampling import Sampler, sample
+from isotherm.samplers.sampler import Sampler
 from isotherm.targets import TestFunction, ten_functions
 from isotherm_thesis.experiments.reproduce import Outcome
 

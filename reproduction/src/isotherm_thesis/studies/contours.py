@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import isotherm as iso
-from isotherm.engine import programs
+from isotherm.engine import program_cache
 from isotherm.foundation.gains import PolynomialGain
 from isotherm_thesis.paths import RESULTS
 from isotherm_thesis.studies.contour_targets import Target, fresh_targets, targets
@@ -106,7 +106,7 @@ def main() -> None:
             if name not in given.samplers or (target.name, name) in done:
                 continue
             # A process may hold only so many programs.
-            programs.forget()
+            program_cache.forget()
             jax.clear_caches()
             began = time.perf_counter()
             found = judge(target, sampler, FRESH_SEED if given.fresh else 0)

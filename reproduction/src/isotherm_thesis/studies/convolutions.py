@@ -16,7 +16,7 @@ import numpy as np
 from flax import nnx
 
 import isotherm as iso
-from isotherm.sampling.describe import environment
+from isotherm.driver.describe import environment
 from isotherm_thesis.paths import RESULTS
 
 NUM_DATA, BATCH, NUM_STEPS, REPEATS = 1_000, 100, 20, 5

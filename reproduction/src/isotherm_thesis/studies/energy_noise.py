@@ -30,7 +30,7 @@ import numpy as np
 
 import isotherm as iso
 from isotherm.contour import Partition
-from isotherm.engine import programs
+from isotherm.engine import program_cache
 from isotherm.potentials import with_noise
 from isotherm.potentials.potential import Evaluation, Potential
 from isotherm_thesis.paths import RESULTS
@@ -414,7 +414,7 @@ def main() -> None:
         group = (cell.sampler, cell.has_data, cell.dimension)
         if group != last:
             # A process may hold only so many programs.
-            programs.forget()
+            program_cache.forget()
             jax.clear_caches()
         last = group
         found = run_cell(cell)

@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import isotherm as iso
-from isotherm.engine import programs
+from isotherm.engine import program_cache
 from isotherm_thesis.paths import RESULTS
 from isotherm_thesis.studies.minimize_problems import FAMILIES, Problem, problem
 from isotherm_thesis.studies.minimize_rivals import RIVALS, Counter, run_rival
@@ -110,7 +110,7 @@ def jobs() -> list[tuple[str, tuple[Any, ...]]]:
 def measured(kind: str, arguments: tuple[Any, ...]) -> tuple[str, dict[str, Any], float]:
     """One row, and the seconds that it took."""
     # A process may hold only so many programs.
-    programs.forget()
+    program_cache.forget()
     jax.clear_caches()
     began = time.perf_counter()
     row = exact_row(*arguments) if kind == "exact" else noisy_row(*arguments)

@@ -9,8 +9,8 @@ import numpy as np
 from jax import Array, lax
 
 from isotherm.networks.potential import NetworkPotential
-from isotherm.runs.estimates import normalized_weights
-from isotherm.runs.run import Run
+from isotherm.run.estimates import normalized_weights
+from isotherm.run.run import Run
 from isotherm_thesis.experiments.images.problem import ImageData
 
 _BLOCK_BYTES = 128 << 20

@@ -24,11 +24,11 @@ import jax
 import numpy as np
 
 import isotherm as iso
+from isotherm.driver.describe import environment
 from isotherm.foundation.errors import check_choice
 from isotherm.predictive import fit_swag
-from isotherm.runs.run import Run
-from isotherm.runs.store import write_json
-from isotherm.sampling.describe import environment
+from isotherm.run.run import Run
+from isotherm.run.storage.store import write_json
 from isotherm_thesis.experiments import EXPERIMENTS
 from isotherm_thesis.experiments.images.averages import (
     Averages,

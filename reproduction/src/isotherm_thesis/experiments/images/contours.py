@@ -9,7 +9,7 @@ as it falls.
 import isotherm as iso
 from isotherm.contour import Partition, RegularizedWeights
 from isotherm.foundation.schedules import Annealed, Scaled, Schedule
-from isotherm.sampling.sampler import Sampler
+from isotherm.samplers.sampler import Sampler
 from isotherm_thesis.experiments.images.plan import Clock, Frame, Plan
 from isotherm_thesis.experiments.images.schedules import Delayed
 

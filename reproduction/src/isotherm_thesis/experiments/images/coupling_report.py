@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from isotherm.foundation.schedules import values_at
-from isotherm.runs.run import Run
+from isotherm.run.run import Run
 from isotherm_thesis.experiments.images.plan import Plan
 
 

@@ -11,7 +11,7 @@ from isotherm.contour import Partition, RegularizedWeights
 from isotherm.exchange import DeterministicEvenOdd, Exchange, Ladder
 from isotherm.foundation.schedules import CyclicalCosine
 from isotherm.kernels import SGHMC
-from isotherm.sampling.sampler import Sampler
+from isotherm.samplers.sampler import Sampler
 from isotherm_thesis.experiments.images.plan import Clock, Frame, Plan
 from isotherm_thesis.experiments.images.schedules import Stepwise
 from isotherm_thesis.experiments.images.variants import LateDeterministic, PooledExchange, control_variate_from

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from isotherm.foundation.errors import refuse
-from isotherm.sampling.sampler import Sampler
+from isotherm.samplers.sampler import Sampler
 
 THESIS_IMAGES = 50_000
 

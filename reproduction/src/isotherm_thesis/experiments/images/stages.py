@@ -9,8 +9,8 @@ from typing import Any
 import jax
 
 import isotherm as iso
-from isotherm.runs.run import Run
-from isotherm.runs.store import write_json
+from isotherm.run.run import Run
+from isotherm.run.storage.store import write_json
 from isotherm_thesis.experiments.images.plan import Plan
 
 _CHECKPOINT_SECONDS = 60.0

@@ -1,0 +1,73 @@
+"""A sampler and a potential as a sampling algorithm of BlackJAX."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.core import Tracer
+
+from isotherm.foundation.errors import refuse
+from isotherm.foundation.optional import require
+from isotherm.samplers.loop import Info, LoopState, begin, start
+from isotherm.samplers.sampler import Sampler, as_potential, check_sampler
+
+
+class AlgorithmState(NamedTuple):
+    """The state of the algorithm.
+
+    Attributes:
+        position: of the chain, or of the chains along a leading axis.
+        loop: all that the sampler carries.
+    """
+
+    position: Any
+    loop: LoopState
+
+
+def to_blackjax(sampler: Sampler, potential: Any, num_chains: int | None = None) -> Any:
+    """A `SamplingAlgorithm` of BlackJAX: `init(position, rng_key=None)` and `step(rng_key, state)`, which returns (state, info).
+
+    BlackJAX hands a new key to every step, so that batches are drawn anew each time: shuffled epochs become independent batches.
+    `info` holds the energy and the log weight of the position before the move. Positions of constrained parameters are those that
+    the user means. `jax.jit`, `jax.vmap` and `jax.lax.scan` work around both functions.
+
+    Args:
+        sampler: any sampler that needs no pilot.
+        potential: what to sample; a plain function is taken as an energy. Its data must not stream.
+        num_chains: chains of one state, all from the same start. None is one without an axis of chains, for `jax.vmap`; for a
+            coupling that needs several, that many.
+
+    Example:
+        >>> import isotherm as iso, jax
+        >>> algorithm = iso.to_blackjax(iso.sgld(0.1), lambda x: x @ x / 2)  # doctest: +SKIP
+        >>> state = algorithm.init(jnp.ones(2))  # doctest: +SKIP
+        >>> state, info = algorithm.step(jax.random.key(0), state)  # doctest: +SKIP
+    """
+    base = require("blackjax.base", None)
+    potential = as_potential(potential)
+    check_sampler(sampler).refuse_open_ladder()
+    if potential.is_streamed:
+        refuse(
+            "potential", "one whose data do not stream", "a stream", "Give the data on the device, or use `iso.sample`."
+        )
+    stored, space = potential.on_device(), potential.space
+    number = sampler.choose_num_chains(num_chains)
+    is_single = num_chains is None and sampler.coupling.needs.num_chains is None
+
+    def shown(loop: LoopState) -> AlgorithmState:
+        position = jax.tree.map(lambda leaf: leaf[0], loop.position) if is_single else loop.position
+        # Without the data, which `jax.vmap` would copy for every chain.
+        return AlgorithmState(position if space is None else space(position), loop.replaced(potential=None))
+
+    def init(position: Any, rng_key: Any = None) -> AlgorithmState:  # noqa: ARG001
+        free = position if space is None else space.unconstrained(position)
+        if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(free)):
+            starts = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (number, *jnp.shape(leaf))), free)
+            return shown(begin(sampler, stored, starts))
+        return shown(start(sampler, potential, free, number))
+
+    def step(rng_key: Any, state: AlgorithmState) -> tuple[AlgorithmState, Info]:
+        loop, info = sampler.step(rng_key, state.loop.replaced(potential=stored))
+        return shown(loop), jax.tree.map(lambda leaf: leaf[0], info) if is_single else info
+
+    return base.SamplingAlgorithm(init, step)

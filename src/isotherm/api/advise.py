@@ -1,0 +1,150 @@
+"""Advice on a ladder before a long run: how often its pairs would swap for each correction factor, and with what window."""
+
+import dataclasses
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from isotherm.api.sample import sample
+from isotherm.coupling import Observed
+from isotherm.exchange import Adjacent, Corrected, Exchange, expected_round_trip, optimal_window
+from isotherm.exchange.ladder import PilotLadder
+from isotherm.exchange.rules import Pairing
+from isotherm.exchange.schemes import Scheme
+from isotherm.foundation.calls import checked_call
+from isotherm.foundation.errors import check_integer, check_real, refuse, short
+from isotherm.pilots.ladder import FoundLadder, find_ladder
+from isotherm.potentials.start import choose_init, first_position
+from isotherm.samplers.sampler import Sampler, as_potential, check_sampler
+
+
+@dataclasses.dataclass(frozen=True)
+class Advice:
+    """What a pilot says about a ladder; print it.
+
+    Attributes:
+        factors: F.
+        rates: the expected swap rate of each adjacent pair, shape (len(factors), P - 1).
+        variances: the variance of the energy difference of each pair.
+        windows: the best window of deterministic even-odd swaps for each F.
+        round_trips: the expected iterations of a round trip with it; infinite where a pair never swaps.
+        found: the ladder that a search proposes; None where none was asked for.
+    """
+
+    factors: tuple[float, ...]
+    rates: np.ndarray
+    variances: np.ndarray
+    windows: tuple[int, ...]
+    round_trips: tuple[float, ...]
+    found: FoundLadder | None
+
+    def __str__(self) -> str:
+        lines = ["       F   swap rate: lowest   mean   window   iterations per round trip"]
+        for factor, rates, window, trip in zip(self.factors, self.rates, self.windows, self.round_trips, strict=True):
+            lines.append(f"{factor:8.4g} {rates.min():19.4f} {rates.mean():6.4f} {window:8d} {trip:27.4g}")
+        lowest, worst = int(np.argmin(self.rates[0])), float(self.variances.max())
+        lines.append(f"- Variance of energy differences: at most {worst:.4g}. F = 1 is unbiased under Gaussian noise.")
+        lines.append(f"- The pair that swaps least is {lowest} (counted from the target).")
+        if self.found is not None:
+            lines.append(str(self.found))
+        return "\n".join(lines)
+
+
+@checked_call()
+def advise(
+    potential: Any,
+    sampler: Sampler,
+    *,
+    num_steps: int,
+    factors: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0, 16.0, np.inf),
+    seed: int = 0,
+    init: Any = None,
+    burn_in: int | None = None,
+    search: bool = True,
+    progress: bool | None = None,
+) -> Advice:
+    """Run the replicas of a corrected exchange sampler without swaps, and say what swaps would do.
+
+    Args:
+        potential: as in `sample`.
+        sampler: such as `iso.resgld(...)`, for which advice is wanted.
+        num_steps: iterations of the pilot.
+        factors: the correction factors to compare.
+        seed: of the pilot.
+        init: as in `sample`.
+        burn_in: iterations left out; by default a fifth.
+        search: whether to look for a better ladder too, with 8 chains at each of 11 temperatures, as `ladder="auto"` does; a
+            sampler with that ladder is advised on what is found.
+        progress: as in `sample`; the pilot has a bar, and both halves of the search.
+
+    Example:
+        >>> import isotherm as iso, jax.numpy as jnp
+        >>> ladder = iso.resgld(0.05, temperatures=(1.0, 2.0, 4.0))
+        >>> advice = iso.advise(lambda x: x @ x / 2, ladder, num_steps=2000, init=jnp.zeros(2))
+        >>> bool((advice.rates > 0.3).all())
+        True
+    """
+    potential, coupling = as_potential(potential), check_sampler(sampler).coupling
+    check_integer("num_steps", num_steps, 1, "Give the iterations of the pilot.")
+    if not isinstance(coupling, Exchange) or not isinstance(coupling.rule, Corrected):
+        remedy = "Give one such as `iso.resgld(...)`."
+        refuse("sampler", "a replica exchange sampler with the corrected rule", sampler.name, remedy)
+    if callable(sampler.temperature):
+        remedy = "Leave out `temperature_factor`, and advise on the ladder at the temperature that matters."
+        refuse("sampler", "one of constant temperatures", "a schedule of them", remedy)
+    if not isinstance(factors, (tuple, list)):
+        refuse("factors", "a tuple of correction factors", short(factors), "Write `factors=(1.0, 4.0)`, say.")
+    for factor in factors:
+        check_real("factors", factor if factor != np.inf else 1.0, "Give positive numbers or infinity.", above=0.0)
+    is_open = isinstance(coupling.ladder, PilotLadder)
+    first = first_position(choose_init(init, potential), seed)
+    found = find_ladder(potential, sampler, first, num_steps, seed, progress) if search or is_open else None
+    ladder = found.ladder if found is not None and is_open else coupling.ladder
+    rule = dataclasses.replace(coupling.rule, correction_factor=1.0)
+    watched = _Watched(ladder, _Never(), rule)
+    pilot = dataclasses.replace(sampler, coupling=watched, window=None, name="pilot")
+    start = num_steps // 5 if burn_in is None else burn_in
+    run = sample(potential, pilot, num_steps=num_steps, burn_in=start, seed=seed, init=init, progress=progress)
+    energies = np.asarray(run.energies).T
+    variances = np.asarray(run.stats["variance_of_difference"])
+    temperatures = float(sampler.temperature) * np.asarray(ladder.temperatures) / ladder.temperatures[0]
+    pairs = Pairing(*(jnp.asarray(a) for a in (energies[:, :-1], energies[:, 1:], temperatures[:-1], temperatures[1:])))
+    rates = np.array([_mean_acceptance(rule, pairs, variances, factor) for factor in factors], np.float64)
+    number = ladder.num_rungs
+    rejections = [tuple(float(r) for r in np.minimum(1 - rate, 1 - 1e-9)) for rate in rates]
+    windows = [
+        optimal_window(number, rejection) if min(rate) > 0 else 1
+        for rejection, rate in zip(rejections, rates, strict=True)
+    ]
+    trips = [
+        expected_round_trip(number, rejection, window) if min(rate) > 0 else np.inf
+        for rejection, rate, window in zip(rejections, rates, windows, strict=True)
+    ]
+    if number == 2 and isinstance(coupling.scheme, Adjacent):
+        # The only pair is tried in every iteration: a replica waits 1 / rate for either half of its trip.
+        windows, trips = [1] * len(factors), [2.0 / max(float(rate[0]), 1e-300) for rate in rates]
+    return Advice(tuple(factors), rates, variances, tuple(windows), tuple(trips), found)
+
+
+def _mean_acceptance(rule: Corrected, pairs: Pairing, variances: np.ndarray, factor: float) -> np.ndarray:
+    """Mean over time of min(1, S) for each pair."""
+    one = dataclasses.replace(rule, correction_factor=factor)
+    state = one.init(len(variances))._replace(variance=jnp.asarray(variances))
+    return np.asarray(jnp.mean(jnp.exp(one.log_acceptance(state, pairs, jnp.zeros((), jnp.int32))), axis=0))
+
+
+class _Never(Scheme):
+    """No pair may swap."""
+
+    def is_active(self, num_rungs: int, iteration: Array, uniform: Array) -> Array:
+        return jnp.zeros(num_rungs - 1, bool)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Watched(Exchange):
+    """Records every replica."""
+
+    def observe(self, state: Any) -> Observed:
+        return Observed(super().observe(state).values)

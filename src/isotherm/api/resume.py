@@ -1,0 +1,209 @@
+"""`resume`: go on with a run that was stopped, as if it had not been."""
+
+import dataclasses
+import pathlib
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from isotherm.api.sample import check_run, ready
+from isotherm.driver.checkpoints import Checkpoints
+from isotherm.driver.describe import differences
+from isotherm.driver.drive import Host, Reached, drive
+from isotherm.driver.layout import Layout
+from isotherm.driver.lock import locked
+from isotherm.driver.progress import Status
+from isotherm.driver.settings import Settings, thread_pool_size
+from isotherm.engine.program import identity
+from isotherm.exchange import Exchange, Ladder, PilotLadder
+from isotherm.foundation.calls import checked_call
+from isotherm.foundation.errors import check_folder, refuse
+from isotherm.potentials.potential import Potential
+from isotherm.potentials.start import on_host
+from isotherm.run.run import Run
+from isotherm.run.storage.pytree_json import named_leaves
+from isotherm.run.storage.saving import seconds_until
+from isotherm.run.storage.store import check_format, read_json, read_records, write_json
+from isotherm.samplers.sampler import Sampler, as_potential, check_sampler
+
+
+@checked_call()
+def resume(
+    folder: str | pathlib.Path,
+    potential: Potential | Callable[[Any], Any] | None = None,
+    sampler: Sampler | None = None,
+    *,
+    num_steps: int | None = None,
+    init: Any = None,
+    collect: Callable[[Any], Any] = identity,
+    checkpoint_every: float = 60.0,
+    progress: bool | None = None,
+    throw: bool = False,
+    callback: Callable[[Status], Any] | None = None,
+    measure_bias: bool = True,
+) -> Run:
+    """Continue the run in `folder` to its end, or to `num_steps` if that is further.
+
+    Code is never stored, so the potential and the sampler must be given again, as they were; what was stored about them is
+    compared. The result is that of a run which was never stopped.
+
+    Args:
+        folder: what was given as `out`.
+        potential: as in `sample`.
+        sampler: as in `sample`.
+        num_steps: a new, larger number of iterations; None keeps the old one.
+        init: only for positions made of nodes other than dicts, lists and tuples: one position, for its structure.
+        collect: as in `sample`.
+        checkpoint_every: as in `sample`.
+        progress: as in `sample`.
+        throw: as in `sample`.
+        callback: as in `sample`.
+        measure_bias: as in `sample`.
+    """
+    remedy = 'Give what was passed as `out`: `iso.resume("my-run", potential, sampler)`.'
+    folder = check_folder("folder", folder, remedy)
+    read_configuration(folder)
+    if not (folder / "start").exists():
+        remedy = "Only a run that was started with `out=` can go on; a run that was saved can be read with `iso.load`."
+        refuse("folder", "that of a run with checkpoints", f"{folder}, which `Run.save` wrote", remedy)
+    if potential is None or sampler is None:
+        remedy = "Code is never stored: pass both again. A run of the command line goes on with `isotherm resume`."
+        refuse("potential", "given, and `sampler` too", "None", remedy)
+    check_sampler(sampler)
+    with locked(folder, "folder"):
+        host = Host(folder, checkpoint_every, progress, throw, callback, measure_bias)
+        return _go_on(as_potential(potential), sampler, num_steps, init, collect, host)
+
+
+def go_on_with(
+    potential: Potential,
+    sampler: Sampler,
+    settings: Settings,
+    init: Any,
+    collect: Callable[[Any], Any],
+    host: Host,
+) -> Run:
+    """For `sample(resume=True)`: go on with the run in the host's folder, whose settings must be those that are asked for."""
+    assert host.folder is not None
+    stored, asked = read_configuration(host.folder)[0]["settings"], settings.as_json()
+    # The number of chains of a ladder that a pilot found is compared with the ladder.
+    for name in ("num_runs", "num_ladders", "seed", "thinning", "burn_in"):
+        if stored[name] != asked[name]:
+            refuse(name, f"{stored[name]}, as in the run in {host.folder}", asked[name], "Start another run elsewhere.")
+    with locked(host.folder, "out"):
+        return _go_on(potential, sampler, settings.num_steps, init, collect, host)
+
+
+def _go_on(
+    potential: Potential,
+    sampler: Sampler,
+    num_steps: int | None,
+    init: Any,
+    collect: Callable[[Any], Any],
+    host: Host,
+) -> Run:
+    began, folder = time.perf_counter(), host.folder
+    assert folder is not None
+    config, stored = read_configuration(folder)
+    settings = Settings(**{**config["settings"], "num_steps": num_steps or config["settings"]["num_steps"]})
+    if settings.num_steps < config["settings"]["num_steps"]:
+        remedy = "A run can be made longer, not shorter."
+        refuse("num_steps", f"at least {config['settings']['num_steps']}", settings.num_steps, remedy)
+    position = _read_start(folder, init)
+    if Layout(None, settings.num_runs, settings.num_ladders).total is None:
+        position = jax.tree.map(lambda leaf: leaf[None], position)
+    sampler = _with_stored_ladder(sampler, config)
+    check_run(potential, sampler, settings, position, collect)
+    prepared = ready(potential, sampler, settings, position, collect, config["source"])
+    asked = prepared.configs[0]
+    _compare(config, asked)
+    checkpoints = Checkpoints(folder)
+    found = checkpoints.restore(jax.eval_shape(lambda: prepared.program._init(prepared.position))[0])
+    checkpoints.close()
+    reached = Reached()
+    if found is not None:
+        _compare_energies(found.energies, prepared.recognized_by(found.carry))
+        reached = Reached(found.carry, found.iteration, found.num_records, seconds_until(folder))
+    complete = _complete_run(folder, settings.num_steps, host.measure_bias)
+    if complete is not None:
+        return complete
+    if settings.num_steps != config["settings"]["num_steps"]:
+        (folder / "finished.json").unlink(missing_ok=True)
+        config["settings"]["num_steps"] = settings.num_steps
+        config["temperature"] = asked["temperature"]
+        write_json(folder / "run.json", {**stored, "config": config})
+    prepared = dataclasses.replace(prepared, configs=(config,))
+    return drive(prepared, host, reached, began)[0]
+
+
+def _with_stored_ladder(sampler: Sampler, config: dict[str, Any]) -> Sampler:
+    """A sampler whose ladder a pilot was to find, with the one that was found when the run was started."""
+    coupling, stored = sampler.coupling, config["sampler"].get("coupling", {}).get("ladder")
+    if not isinstance(coupling, Exchange) or not isinstance(coupling.ladder, PilotLadder) or stored is None:
+        return sampler
+    ladder = Ladder(tuple(stored["step_sizes"]), tuple(stored["temperatures"]))
+    return dataclasses.replace(sampler, coupling=dataclasses.replace(coupling, ladder=ladder))
+
+
+def _complete_run(folder: pathlib.Path, num_steps: int, wants_bias: bool) -> Run | None:
+    """The run in a folder, if there is nothing left to do."""
+    if not (folder / "finished.json").exists():
+        return None
+    try:
+        run = Run.load(folder)
+    except (ValueError, LookupError, TypeError):  # What was written at the end can be written again, from a checkpoint.
+        return None
+    is_measured = run.bias is not None or not (wants_bias and run.claims_distribution)
+    return run if run.num_steps == num_steps and is_measured else None
+
+
+def read_configuration(folder: pathlib.Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The configuration of a run, and all of its `run.json`."""
+    if not (folder / "run.json").exists():
+        remedy = (
+            "Give the folder that was passed as `out`. A start that was cut short before this file cannot be resumed."
+        )
+        refuse("folder", "a folder of a run, with a run.json", str(folder), remedy)
+    stored = read_json(folder / "run.json")
+    check_format(stored, folder)
+    return stored["config"], stored
+
+
+def _read_start(folder: pathlib.Path, init: Any) -> Any:
+    position = jax.tree.map(on_host, read_records(folder / "start"))
+    if init is None:
+        return position
+    by_name = named_leaves(position)
+    missing = sorted(set(named_leaves(init)) ^ set(by_name))
+    if missing:
+        refuse("init", "a position like those of the run", f"other leaves {missing}", "Pass one start of the old run.")
+    return jax.tree.unflatten(jax.tree.structure(init), [by_name[name] for name in named_leaves(init)])
+
+
+def _compare(stored: dict[str, Any], asked: dict[str, Any]) -> None:
+    """Refuse a resume with other settings; warn where only rounding may differ."""
+    if stored["thread_pool_size"] != thread_pool_size():
+        warnings.warn(
+            f"The run was started with a thread pool of {stored['thread_pool_size']} and goes on with {thread_pool_size()}: "
+            "matrix products may round differently. Set the environment variable NPROC to the old number before Python starts.",
+            stacklevel=5,
+        )
+    for part in ("sampler", "potential", "settings", "position", "collect"):
+        for name, old, new in differences(part, stored[part], asked[part]):
+            if name != "settings.num_steps":
+                remedy = "This folder belongs to another configuration: pass the old one, or start a new run elsewhere."
+                refuse(name, f"{old}, as when the run was started", new, remedy)
+    _compare_energies(np.asarray(stored["start_energy"]), np.asarray(asked["start_energy"]))
+
+
+def _compare_energies(old: np.ndarray, new: np.ndarray) -> None:
+    """Refuse a potential that is another one at positions of the run, beyond the rounding of another device."""
+    is_off = ~np.isnan(old) & ~np.isclose(old, new, rtol=1e-4, atol=1e-6)
+    if np.any(is_off):
+        place = np.unravel_index(np.argmax(is_off), old.shape)
+        rule = f"the one of this run, whose energy is {old[place]:.6g} at a position that was stored"
+        refuse("potential", rule, f"{new[place]:.6g}", "Pass the same energy, or start a new run elsewhere.")

@@ -1,0 +1,220 @@
+"""`sample`: run a sampler on a potential."""
+
+import contextlib
+import dataclasses
+import pathlib
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from isotherm.driver.choose import check_collect, collect_of, settings_of
+from isotherm.driver.describe import environment
+from isotherm.driver.drive import Host, Reached, drive
+from isotherm.driver.layout import Layout
+from isotherm.driver.lock import LOCK, locked
+from isotherm.driver.prepare import PreparedRun, prepare, temperature_of_draws
+from isotherm.driver.progress import Status
+from isotherm.driver.settings import Settings
+from isotherm.engine.program import identity
+from isotherm.foundation.calls import checked_call
+from isotherm.foundation.errors import check_folder, check_real, refuse
+from isotherm.foundation.user_functions import check_function
+from isotherm.pilots.energies import with_pilot
+from isotherm.pilots.ladder import with_ladder
+from isotherm.potentials.potential import Potential
+from isotherm.potentials.start import choose_init, first_position, start_positions
+from isotherm.run.run import Run
+from isotherm.run.storage.store import FORMAT, write_arrays, write_json
+from isotherm.samplers.sampler import Sampler, as_potential, check_sampler
+
+
+@checked_call()
+def sample(
+    potential: Potential | Callable[[Any], Any],
+    sampler: Sampler,
+    *,
+    num_steps: int,
+    num_chains: int | None = None,
+    num_runs: int | None = None,
+    num_ladders: int | None = None,
+    seed: Any = 0,
+    thinning: int = 1,
+    burn_in: int = 0,
+    init: Any = None,
+    out: str | pathlib.Path | None = None,
+    resume: bool = False,
+    collect: Callable[[Any], Any] = identity,
+    target_energy: float = -np.inf,
+    track_best: bool | None = None,
+    chain_mode: str = "auto",
+    block_length: int | None = None,
+    checkpoint_every: float = 60.0,
+    progress: bool | None = None,
+    throw: bool = False,
+    callback: Callable[[Status], Any] | None = None,
+    measure_bias: bool = True,
+    source: dict[str, Any] | None = None,
+) -> Run:
+    """Run a sampler on a potential.
+
+    The result is a function of the arguments alone: not of the block length, of checkpoints, or of having been stopped and
+    resumed.
+
+    Args:
+        potential: what to sample; a plain function is taken as an energy.
+        sampler: how, such as `iso.sgld(step_size=0.01)`.
+        num_steps: iterations.
+        num_chains: chains in a run, among which couplings act; None is what the coupling needs, or as many as `iso.per_chain`
+            gives, or 1.
+        num_runs: independent repeats of the whole, in one program; None for one without an axis for it.
+        num_ladders: independent ladders of an exchange sampler, which are the chains of its run; None is 2, so that they can be
+            compared.
+        seed: of all randomness: an integer, or a key of `jax.random.key`.
+        thinning: iterations between two draws.
+        burn_in: iterations before the first draw.
+        init: a position, `iso.per_chain(positions)`, or a function of a key, called for every chain. Potentials of networks have
+            one of their own.
+        out: a folder to stream draws and checkpoints to; None keeps draws in memory.
+        resume: whether to go on with the run that `out` holds, if it holds one, so that a script can be run again after it was
+            stopped. Everything else must be as it was; only `num_steps` may be larger.
+        collect: what to keep of a position; by default all of it.
+        target_energy: the energy whose first hit is reported.
+        track_best: whether the best position is followed at every iteration; None does it for potentials without data.
+        chain_mode: "vmap" runs the chains of an iteration at once, "map" one after another, "unroll" side by side in one program;
+            "auto" takes the first, or for convolutions, which do not like to be batched, the last on a GPU and "map" elsewhere.
+        block_length: iterations between two returns to the host; None adapts it to the clock.
+        checkpoint_every: seconds between two checkpoints, where there is a folder.
+        progress: whether to show a progress bar; None shows it on a terminal.
+        throw: whether a diverged chain raises `DivergenceError`; otherwise it warns, and its draws have weight zero.
+        callback: called with a `Status` about twice a second; the run ends early where it returns True.
+        measure_bias: whether `Run.bias` is known, which costs a few gradients and, with a folder, their compilation at the end.
+        source: where the potential came from, kept with the run for the command line.
+
+    Returns:
+        A `Run`, whose arrays have axes (chain, draw, ...), or (run, chain, draw, ...) where `num_runs` is given.
+
+    Example:
+        >>> import isotherm as iso, jax.numpy as jnp
+        >>> energy = lambda x: 0.5 * (x ** 2).sum()
+        >>> run = iso.sample(energy, iso.sgld(step_size=0.1), num_steps=1000, num_chains=4, init=jnp.zeros(2))
+        >>> run.draws.shape
+        (4, 1000, 2)
+    """
+    began = time.perf_counter()
+    potential, sampler = as_potential(potential), check_sampler(sampler)
+    check_function("collect", collect, "lambda x: x")
+    if callback is not None:
+        check_function("callback", callback, "lambda status: status.iteration > 1000", num_arguments=1)
+    out = folder = None if out is None else check_folder("out", out, 'Write `out="my-run"`, say.')
+    init = choose_init(init, potential)
+    check_real("checkpoint_every", checkpoint_every, "Give seconds.", minimum=0.0)
+    if resume and folder is None:
+        refuse("resume", "given with `out`", "no folder", "Pass out=..., the folder of the run to go on with.")
+    given: dict[str, Any] = {
+        "num_steps": num_steps,
+        "num_chains": num_chains,
+        "num_runs": num_runs,
+        "num_ladders": num_ladders,
+        "seed": seed,
+        "thinning": thinning,
+        "burn_in": burn_in,
+        "target_energy": target_energy,
+        "track_best": track_best,
+        "chain_mode": chain_mode,
+        "block_length": block_length,
+    }
+    # All that can be refused is refused before a pilot runs, which may decide on the number of chains.
+    settings = settings_of(sampler, init, **given)
+    position = _starts(init, settings)
+    check_run(potential, sampler, settings, position, collect)
+    host = Host(folder, checkpoint_every, progress, throw, callback, measure_bias)
+    if resume and folder is not None and (folder / "run.json").exists():
+        from isotherm.api.resume import go_on_with
+
+        return go_on_with(potential, sampler, settings, first_position(init, seed), collect, host)
+    with contextlib.ExitStack() as stack:
+        if folder is not None:
+            stack.enter_context(_claimed(folder))
+        tick, chosen = time.perf_counter(), sampler
+        sampler = with_ladder(potential, sampler, lambda: first_position(init, seed), seed, progress)
+        ladder_seconds = 0.0
+        if sampler is not chosen:
+            ladder_seconds = time.perf_counter() - tick
+            settings = settings_of(sampler, init, **given)
+            position = _starts(init, settings)
+            check_run(potential, sampler, settings, position, collect)
+        prepared = ready(potential, sampler, settings, position, collect, source, ladder_seconds)
+        if folder is not None:
+            _write_start(prepared, folder)
+        return drive(prepared, host, Reached(), began)[0]
+
+
+def _starts(init: Any, settings: Settings) -> Any:
+    layout = Layout(None, settings.num_runs, settings.num_ladders)
+    return start_positions(init, settings.seed_words(), layout.run_numbers, settings.num_chains)
+
+
+def check_run(
+    potential: Potential, sampler: Sampler, settings: Settings, position: Any, collect: Callable[[Any], Any]
+) -> None:
+    """Refuse, before any work, what cannot be run."""
+    sampler.check(potential, position)
+    check_collect(collect, potential, position)
+    potential.check_temperature(temperature_of_draws(sampler, settings.record_times(sampler.window)))
+
+
+def ready(
+    potential: Potential,
+    sampler: Sampler,
+    settings: Settings,
+    position: Any,
+    collect: Callable[[Any], Any],
+    source: dict[str, Any] | None,
+    pilot_seconds: float = 0.0,
+) -> PreparedRun:
+    """A run of one sampler that `check_run` has let pass. `pilot_seconds` were spent on pilots before."""
+    layout = Layout(None, settings.num_runs, settings.num_ladders)
+    tick, chosen = time.perf_counter(), sampler
+    sampler = with_pilot(potential, sampler, settings, position)
+    pilot_seconds += 0.0 if sampler is chosen else time.perf_counter() - tick
+    prepared = prepare(potential, (sampler,), settings, layout, position, collect_of(collect, potential), source)
+    return dataclasses.replace(prepared, pilot_seconds=pilot_seconds)
+
+
+def _write_start(prepared: PreparedRun, folder: pathlib.Path) -> None:
+    write_arrays(folder / "start", prepared.position)
+    # Written last: a folder with this file can be resumed.
+    stored = {"format": FORMAT, "config": prepared.configs[0], "environment": environment()}
+    write_json(folder / "run.json", stored)
+
+
+@contextlib.contextmanager
+def _claimed(folder: pathlib.Path) -> Iterator[pathlib.Path]:
+    """A folder for a new run, while it is locked. Nothing that lies there is removed, and a run that is refused leaves no trace."""
+    is_new = not folder.exists()
+    if folder.is_dir() and not (folder / LOCK).exists():
+        # Not even a lock goes into a folder of somebody else's.
+        _refuse_contents(folder)
+    with locked(folder, "out") as lock:
+        _refuse_contents(folder)
+        try:
+            yield folder
+        finally:
+            if folder.exists() and list(folder.iterdir()) == [lock]:
+                lock.unlink()
+                if is_new:
+                    folder.rmdir()
+
+
+def _refuse_contents(folder: pathlib.Path) -> None:
+    """Refuse a folder that holds a run, or anything else but what a start that was cut short left there."""
+    names = {path.name for path in folder.iterdir()}
+    if "run.json" in names:
+        remedy = "Pass resume=True to go on with it (`isotherm resume` in a shell), or choose another folder."
+        refuse("out", "a folder without a run", f"{folder}, which holds one", remedy)
+    ours = {LOCK, *(["start"] if (folder / "start" / "structure.json").exists() and LOCK in names else [])}
+    if names - ours:
+        got = f"{folder}, which holds {', '.join(sorted(names - ours)[:3])}" + ", ..." * (len(names - ours) > 3)
+        refuse("out", "a new or empty folder", got, "Choose another name: runs do not share a folder with other files.")

@@ -1,0 +1,1 @@
+"""The checks on a run: bias, agreement, couplings, networks."""

@@ -1,0 +1,292 @@
+"""What a run keeps of how it was made, so that its bias can be measured when somebody asks."""
+
+import dataclasses
+import math
+from typing import Any
+
+import jax
+import numpy as np
+
+from isotherm.diagnostics.bias import MOST_COORDINATES, NUM_GROUPS, Bias, weights_left_out
+from isotherm.diagnostics.probe_points import centers_of, flat_numbers, moved
+from isotherm.diagnostics.tilt import Dynamics, Epoch, Probes, largest_drift, leaf_heats_of, rates_of, tilts_of
+from isotherm.diagnostics.wells import separate
+from isotherm.driver.prepare import PreparedRun
+from isotherm.engine import program_cache
+from isotherm.engine.blocks import Carry
+from isotherm.engine.probes import Points, felt_at
+from isotherm.engine.program import identity
+from isotherm.foundation.parts import number_dtype
+from isotherm.foundation.randomness import Purpose, run_keys
+from isotherm.foundation.schedules import values_at
+from isotherm.foundation.transfers import transfers_on_purpose
+from isotherm.potentials.potential import Potential, innermost
+from isotherm.run.contour_noise import local_noise, weight_functions
+from isotherm.run.storage.pytree_json import named_leaves
+from isotherm.samplers.sampler import Sampler
+
+# The share of a run's gradients that may be spent, four for a draw. Without data they are taken all at once, and cost a tenth.
+_SHARE, _SHARE_WITHOUT_DATA, _GRADIENTS_PER_DRAW = 0.03, 0.3, 4
+_FEWEST, _MOST = 128, 4_096
+# Of positions of which only some coordinates are looked at: fewer gradients, each of which takes longer here than in a run.
+_SHARE_OF_LARGE, _FEWEST_OF_LARGE = 0.018, 32
+# Sums over so many numbers are known well from fewer draws still.
+_SHARE_OF_HUGE, _HUGE = 0.013, 10_000
+# Of data that stream and are taken into memory.
+_MAX_BYTES = 1 << 28
+# Roundings of an energy in a difference of two.
+_ROUNDINGS = 8.0
+# There must be more draws than coordinates to see how these hang together.
+_DRAWS_PER_COORDINATE = 4
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Checkup:
+    """Measures the bias of a run.
+
+    Attributes:
+        potential: what was sampled.
+        sampler: how.
+        words: of the seed's key.
+        coupling: the state of the coupling at the end, where it multiplies gradients; else nothing.
+        preconditioner: of the kernel at the end, like positions; None where there is none.
+        position: a position of the user's, whose structure a folder may not keep.
+        read: what the potential's functions read while the run was made.
+    """
+
+    potential: Potential
+    sampler: Sampler
+    words: np.ndarray
+    coupling: Any
+    preconditioner: Any
+    position: Any
+    read: Any
+
+    def at(self, number: int) -> "Checkup":
+        """That of one run out of several."""
+        kept = jax.tree.map(lambda leaf: leaf[number], (self.coupling, self.preconditioner))
+        return dataclasses.replace(self, coupling=kept[0], preconditioner=kept[1])
+
+    @transfers_on_purpose
+    def measure(self, run: Any) -> Bias | None:
+        """The bias of a run of axes (chain, draw, ...); None where nothing is known of it."""
+        size = sum(leaf.size for leaf in jax.tree.leaves(self.position))
+        temperature = run.config.get("temperature")
+        if not temperature or not run.claims_distribution or size == 0:
+            return None
+        if program_cache.read_by(self.potential) != self.read:
+            # It is another energy by now.
+            return None
+        if self.potential.is_streamed:
+            held = self.potential.in_memory(_MAX_BYTES)
+            return (
+                None
+                if held is None
+                else dataclasses.replace(self, potential=held, read=program_cache.read_by(held)).measure(run)
+            )
+        chosen = self._spread_over(run, size)
+        both = (_structured(run.draws, self.position), _structured(run.model_state, self.potential.init_model_state()))
+        rows = jax.tree.map(lambda leaf: np.asarray(leaf[:, chosen]), both)
+        shown, space = rows[0], self.potential.space
+        if space is not None:
+            # Draws that rounding has put on the edge of a constraint have no free position, and are left out below.
+            free = jax.tree.map(np.asarray, jax.jit(space.unconstrained)(shown))
+            rows = (free, rows[1])
+        step = float(np.mean(values_at(self.sampler.step_size, np.asarray(run.times[chosen]))))
+        most = min(MOST_COORDINATES, max(len(run.log_weights) * len(chosen) // _DRAWS_PER_COORDINATE, 1))
+        coordinates = np.unique(np.linspace(0, size - 1, min(size, most)).astype(int))
+        places = coordinates if space is None else space.places(self.position)[coordinates]
+        # The displacement by a step's noise: units of positions and of energies then cancel.
+        scale = np.full((len(run.log_weights), len(coordinates)), math.sqrt(step * temperature))
+        if self.preconditioner is not None:
+            scale = scale * np.sqrt(flat_numbers(self.preconditioner, 1)[:, coordinates])
+        given = np.asarray(run.log_weights)[:, chosen]
+        wells = self._wells(rows[0], coordinates, given, size)
+        probes, jumps, unexplained, virials, energies = self._probes(run, rows, coordinates, scale, wells, given)
+        dynamics = self._dynamics(run, chosen, scale)
+        # A step away from a draw the energy may be infinite, or not a number.
+        is_seen = np.all([np.all(np.isfinite(part), axis=-1) for part in (*probes, jumps[..., None])], axis=0)
+        log_weights = np.where(is_seen, given, -np.inf)
+        if not np.any(np.isfinite(log_weights)):
+            return None
+        tilts, heats, is_measured = tilts_of(probes, wells, log_weights, dynamics)
+        read = np.asarray(run.energies, np.float64)[:, chosen]
+        of_weights = self._weight_errors(run, temperature * energies, read, log_weights)
+        sizes = np.array([size, *(leaf[0, 0].size for leaf in jax.tree.leaves(rows[0]))])
+        errors = self.sampler.kernel.step_errors
+        return Bias(
+            values=flat_numbers(shown, 2)[..., places],
+            coordinates=places,
+            draws=shown if len(coordinates) == size else None,
+            log_weights=log_weights,
+            energies=read,
+            tilts=tilts + of_weights,
+            weight_errors=of_weights[0],
+            heats=heats,
+            leaf_heats=leaf_heats_of(virials, sizes, self._felt_weights(log_weights), dynamics),
+            leaf_sizes=sizes,
+            is_measured=is_measured,
+            rates=np.where(is_seen, rates_of(probes), 0.0) * (1.0 if errors is None else errors.curvature),
+            jumps=np.where(is_seen, jumps, 0.0),
+            unexplained=unexplained,
+            drift=largest_drift(probes, is_seen),
+            step_size=step,
+            is_exact=self.potential.is_exact,
+        )
+
+    def _felt_weights(self, log_weights: np.ndarray) -> np.ndarray:
+        """Log weights under which draws follow the forces that were measured: flattened ones follow the multiplied gradient."""
+        if self.sampler.coupling.log_weights is None or self.potential.is_exact:
+            return log_weights
+        return np.where(np.isfinite(log_weights), 0.0, -np.inf)
+
+    def _wells(self, positions: Any, coordinates: np.ndarray, log_weights: np.ndarray, size: int) -> np.ndarray:
+        """In which well each draw is, shape (P, S); one well where gradients are exact, or not all coordinates are looked at."""
+        wells = np.zeros(log_weights.shape, np.int32)
+        is_used = np.isfinite(log_weights)
+        if not self.potential.is_exact and len(coordinates) == size and np.any(is_used):
+            wells[is_used] = separate(flat_numbers(positions, 2)[is_used][:, coordinates])
+        return wells
+
+    def _probes(
+        self,
+        run: Any,
+        rows: Any,
+        coordinates: np.ndarray,
+        scale: np.ndarray,
+        wells: np.ndarray,
+        log_weights: np.ndarray,
+    ) -> tuple[Probes, np.ndarray, float, np.ndarray, np.ndarray]:
+        """What chains feel at draws (P, S, ...), and a step to both sides of them.
+
+        Then jumps of the energy between these; by which share its changes typically differ from what gradients say; the virials of
+        the leaves around the centers of wells, (P, S, leaves); and energies at the draws on one batch and on another, (2, P, S).
+        Energies are in units of the temperature.
+        """
+        chains, number = jax.tree.leaves(rows[0])[0].shape[:2]
+        rng = np.random.default_rng(self.words)
+        signs = rng.choice((-1.0, 1.0), (chains, number, len(coordinates)))
+        away = scale[:, None] * signs
+        sides = [moved(rows[0], coordinates, away, side) for side in (0.0, 1.0, -1.0)]
+        is_exact = self.potential.is_exact
+        points = [*sides, sides[0]][: 3 if is_exact else 4]
+        # All points of a draw are seen on the same batch, but for the last.
+        batches = np.arange(chains * number).reshape(number, chains)
+        numbers = np.concatenate([batches + (place == 3) * batches.size for place in range(len(points))])
+        keys = run_keys(self.words, np.asarray(int(Purpose.CHECKUP)), numbers)
+        first_draw = lambda leaf: np.moveaxis(leaf, 1, 0)  # noqa: E731
+        stacked = jax.tree.map(
+            lambda *leaves: jax.device_put(np.concatenate([first_draw(leaf) for leaf in leaves])), *points
+        )
+        states = jax.tree.map(lambda leaf: jax.device_put(np.concatenate([first_draw(leaf)] * len(points))), rows[1])
+        mode = run.config["settings"]["chain_mode"]
+        parts = self.sampler.parts(self.potential.on_device(), mode, number_dtype(stacked))
+        # The first batch of an epoch is a full one.
+        places = np.zeros(len(points) * number, np.int32)
+        around = np.concatenate([wells.T] * len(points))
+        centers = centers_of(rows[0], log_weights, wells)
+        given = (Points(stacked, states, keys, places, around), coordinates, centers, np.int32(run.num_steps - 1))
+        found = program_cache.call(felt_at, parts, *jax.device_put((self.coupling, *given)))
+        temperature = float(run.config["temperature"])
+        energy, gradient, pull, virial = (
+            np.moveaxis(np.asarray(part, np.float64).reshape(len(points), number, *part.shape[1:]), 1, 2) / temperature
+            for part in found
+        )
+        here, ahead, behind = (scale[:, None] * part for part in pull[:3])
+        other = here if is_exact else scale[:, None] * pull[3]
+        # Simpson's rule along the displacement, as far as rounding let positions move.
+        ends = [flat_numbers(side, 2)[..., coordinates] for side in sides[1:]]
+        along = np.sum((ends[0] - ends[1]) * (gradient[1] + 4.0 * gradient[0] + gradient[2]), axis=-1) / 6.0
+        jumps = energy[1] - energy[2] - along
+        if not self.potential.has_gradient_of_energy:
+            jumps = np.where(np.isfinite(jumps), 0.0, jumps)
+        values = flat_numbers(rows[0], 2)[..., coordinates] / scale[:, None]
+        # At the draws themselves, on one batch or on two.
+        virials = np.mean(virial[::3], axis=0)
+        rounding = _ROUNDINGS * np.finfo(np.asarray(found[0]).dtype).eps * np.abs(energy[0])
+        is_seen = np.isfinite(jumps) & np.isfinite(along)
+        changes = [
+            np.median(part[is_seen]) if np.any(is_seen) else 0.0 for part in (np.abs(jumps) - rounding, np.abs(along))
+        ]
+        unexplained = max(changes[0], 0.0) / max(changes[1], 1e-30)
+        probes = Probes(values, here, other, signs, 0.5 * (ahead - behind))
+        return probes, jumps, unexplained, virials, energy[[0, -1]]
+
+    def _weight_errors(self, run: Any, energies: np.ndarray, read: np.ndarray, log_weights: np.ndarray) -> np.ndarray:
+        """What weights of a contour sampler have too much where noise is not what it is on average: tilts (1 + G, P, S).
+
+        `energies` are two independent ones at every draw, and `read` those that its weight was made of.
+        """
+        coupling = run.config["sampler"]["coupling"]
+        functions = weight_functions(run.stats, coupling)
+        if self.potential.is_exact or not self.potential.coupling_includes_prior or functions is None:
+            return np.zeros((1 + NUM_GROUPS, *log_weights.shape))
+        local, usual = local_noise(*energies), np.broadcast_to(np.nan_to_num(run.stats["energy_noise"]), len(read))
+        wrong, read = np.zeros_like(read), read - coupling["offset"]
+        for number, function in enumerate(functions):
+            # All chains, where they share a theta.
+            own = slice(None) if len(functions) == 1 else slice(number, number + 1)
+            common = function.correction(read[own], float(np.sqrt(np.mean(usual[own] ** 2))))[0]
+            for noise in np.unique(local[own]):
+                is_so = local[own] == noise
+                wrong[own][is_so] = (function.correction(read[own], float(noise))[0] - common)[is_so]
+        kept = np.exp(-wrong)
+        means = np.einsum("gcs,cs->g", weights_left_out(log_weights), kept)
+        # Cov(f, this) is exactly what the mean of f is off by, however large the errors of the weights.
+        return 1.0 - kept / means[:, None, None]
+
+    def _spread_over(self, run: Any, size: int) -> np.ndarray:
+        """Draws at equal distances, of which there are few enough that looking costs little."""
+        chains, number = run.log_weights.shape
+        fewest = _FEWEST if size <= MOST_COORDINATES else _FEWEST_OF_LARGE
+        share = _SHARE if self.potential.has_data else _SHARE_WITHOUT_DATA
+        if size > MOST_COORDINATES:
+            share = min(share, _SHARE_OF_LARGE if size <= _HUGE else _SHARE_OF_HUGE)
+        wanted = np.clip(share * run.num_steps * chains / _GRADIENTS_PER_DRAW, fewest, _MOST)
+        count = int(np.clip(wanted // chains, 1, number))
+        return np.linspace(0, number - 1, count).astype(int)
+
+    def _dynamics(self, run: Any, chosen: np.ndarray, scale: np.ndarray) -> Dynamics:
+        temperature, is_exact = float(run.config["temperature"]), self.potential.is_exact
+        errors, epoch = self.sampler.kernel.step_errors, _epoch_of(self.potential)
+        # A multiplier that jumps from bin to bin has no small steps: what it does to the distribution is measured.
+        is_known = errors is not None and not (is_exact and self.sampler.coupling.log_weights is not None)
+        return Dynamics(
+            1.0,  # Energies are in its units.
+            (errors.curvature, errors.noise) if is_known and errors is not None else None,
+            epoch,
+            np.asarray(run.times[chosen]) % (1 if epoch is None else epoch.length),
+            0.0 if errors is None else errors.assumed_variance * np.mean(scale**2, axis=0) / temperature,
+            is_exact,
+            "num_rejected" in run.stats,
+        )
+
+
+def checkups_of(prepared: PreparedRun, carry: Carry) -> list[Checkup | None]:
+    """A checkup for every sampler of a program; None where records do not hold positions."""
+    program, layout = prepared.program, prepared.layout
+    if program.collect is not identity and program.collect is not prepared.potential.space:
+        return [None for _ in prepared.samplers]
+    words = prepared.settings.seed_words()
+    coupling = layout.state(carry.state.coupling) if program.is_weighted else ()
+    preconditioner = layout.state(program.preconditioner(carry))
+    if layout.num_ladders is not None:
+        # The replicas take turns on the rung whose draws are kept.
+        preconditioner = jax.tree.map(lambda leaf: np.mean(leaf, axis=len(layout.axes)), preconditioner)
+    one = jax.tree.map(lambda leaf: np.zeros(leaf.shape[len(program.lanes) :], leaf.dtype), prepared.position)
+    given = (words, coupling, preconditioner, one, program_cache.read_by(prepared.potential))
+    made = [Checkup(prepared.potential, sampler, *given) for sampler in prepared.samplers]
+    return [each if layout.num_samplers is None else each.at(number) for number, each in enumerate(made)]
+
+
+def _structured(tree: Any, like: Any) -> Any:
+    """The same leaves in the structure of `like`, which a folder remembers by the names of leaves."""
+    by_name = named_leaves(tree)
+    return jax.tree.unflatten(jax.tree.structure(like), [by_name[name] for name in named_leaves(like)])
+
+
+def _epoch_of(potential: Any) -> Epoch | None:
+    potential = innermost(potential)
+    if getattr(potential, "batching", None) != "epochs" or potential.batch_size is None:
+        return None
+    return Epoch(potential.num_data, potential.batch_size)

@@ -1,0 +1,183 @@
+"""The host loop around a compiled program: blocks, progress, records, checkpoints, and the runs at the end."""
+
+import dataclasses
+import pathlib
+import signal
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from isotherm.diagnostics.bias_probe import checkups_of
+from isotherm.driver.checkpoints import Checkpoints
+from isotherm.driver.describe import environment
+from isotherm.driver.divergence import refuse_run_without_draws, report_divergence
+from isotherm.driver.interrupts import Interrupts
+from isotherm.driver.prepare import PreparedRun
+from isotherm.driver.progress import Progress, Status
+from isotherm.driver.records_to_host import records_to_host, without_diverged
+from isotherm.driver.storage import check_there, writing_to
+from isotherm.engine.blocks import Carry, Times
+from isotherm.foundation.transfers import transfers_on_purpose
+from isotherm.run.run import Run
+from isotherm.run.storage.saving import write_end, write_progress
+from isotherm.run.storage.store import MemorySink, StoreSink
+
+_SECONDS_PER_BLOCK = 0.5
+_SECONDS_TO_FIRST_CHECKPOINT = 3.0
+_GROWTH_PER_BLOCK = 16
+
+
+@dataclasses.dataclass(frozen=True)
+class Host:
+    """What surrounds the iterations; see `isotherm.sample`."""
+
+    folder: pathlib.Path | None = None
+    checkpoint_every: float = 60.0
+    progress: bool | None = None
+    throw: bool = False
+    callback: Callable[[Status], Any] | None = None
+    measure_bias: bool = True
+
+
+@dataclasses.dataclass(frozen=True)
+class Reached:
+    """How far a run is: its carry before `iteration`, None at the start, how many records were kept, and seconds up to there."""
+
+    carry: Carry | None = None
+    iteration: int = 0
+    num_records: int = 0
+    seconds: float = 0.0
+
+
+@transfers_on_purpose
+def drive(prepared: PreparedRun, host: Host, reached: Reached, since: float) -> list[Run]:
+    """The runs after all iterations, one for each sampler, from what was reached before.
+
+    `since` is when preparing began, by `time.perf_counter`; what of that were pilots is said by `prepared`.
+    """
+    program, settings, times = prepared.program, prepared.settings, prepared.times
+    axis = prepared.layout.draw_axis
+    sink: MemorySink | StoreSink = MemorySink(len(times), axis)
+    if host.folder is not None:
+        sink = StoreSink(host.folder / "records", len(times), axis, reached.num_records)
+    checkpoints = None if host.folder is None else Checkpoints(host.folder)
+    carry, records = prepared.init()
+    carry, iteration, num_done = reached.carry or carry, reached.iteration, reached.num_records
+    pace = settings.block_length or program.chunk
+    began = time.perf_counter()
+    spent = {"seconds": 0.0, "compile_seconds": began - since - prepared.pilot_seconds}
+    spent |= {"pilot_seconds": prepared.pilot_seconds, "earlier_seconds": reached.seconds}
+    saved = began - max(host.checkpoint_every - _SECONDS_TO_FIRST_CHECKPOINT, 0.0)
+    lanes = int(np.prod(program.lanes))
+    name = prepared.configs[0]["sampler"]["name"]
+    with Interrupts() as interrupts, Progress(name, iteration, settings.num_steps, lanes, host.progress) as bar:
+        while iteration < settings.num_steps:
+            carry = prepared.source.work(program, prepared.keys, carry, iteration)
+            last = _end_of_block(prepared, iteration, num_done, pace)
+            stream = prepared.source.block(iteration, last)
+            upcoming = Times(*times.rule, num_done, min(num_done + program.max_records, len(times)))
+            block = program.block(upcoming, settings.target_energy, iteration, last)
+            tick = time.perf_counter()
+            carry, records, count = program.advance(prepared.keys, stream, carry, records, block)
+            count = int(count)
+            seconds = time.perf_counter() - tick
+            energy = float(np.min(np.asarray(carry.milestones.best_energy)))
+            check_there(host.folder, iteration)
+            if count:
+                kept = records_to_host(records, count, prepared.layout)
+                diverged_at = prepared.layout.state(carry.milestones.diverged_at)
+                drawn_at = np.asarray(times[num_done : num_done + count])
+                kept["log_weights"] = without_diverged(kept, drawn_at, diverged_at, prepared.layout.num_ladders)
+                with writing_to(host.folder, iteration):
+                    sink.write(num_done, kept)
+                energy = float(np.mean(np.take(kept["energies"], -1, axis)))
+            length, iteration, num_done = last - iteration, last, num_done + count
+            bar.update(iteration, energy)
+            if settings.block_length is None:
+                wanted = length * _SECONDS_PER_BLOCK / max(seconds, 1e-6)
+                pace = int(np.clip(wanted, 1, min(_GROWTH_PER_BLOCK * pace, settings.num_steps)))
+            if checkpoints is not None and time.perf_counter() - saved > host.checkpoint_every:
+                with writing_to(host.folder, iteration):
+                    sink.flush()
+                    checkpoints.save(iteration, carry, num_done, prepared.recognized_by(carry))
+                    saved = time.perf_counter()
+                    write_progress(checkpoints.folder, iteration, times, spent | {"seconds": saved - began})
+            if interrupts.received is not None:
+                break
+            if np.all(np.asarray(carry.milestones.diverged_at) >= 0):
+                break
+            if host.callback is not None and host.callback(Status.of(iteration, carry.milestones)) is True:
+                break
+    with writing_to(host.folder, iteration):
+        sink.flush()
+    spent["seconds"] = time.perf_counter() - began
+    diverged_at = prepared.layout.state(carry.milestones.diverged_at)
+    is_without_draws = num_done == 0 or bool(np.all((diverged_at >= 0) & (diverged_at <= times[0])))
+    if checkpoints is not None:
+        # A run that was stopped ahead of its first draw can go on; one that diverged there cannot.
+        if not (is_without_draws and np.all(diverged_at >= 0)):
+            with writing_to(host.folder, iteration):
+                checkpoints.save(iteration, carry, num_done, prepared.recognized_by(carry))
+                write_progress(checkpoints.folder, iteration, times, spent)
+        checkpoints.close()
+    if interrupts.received is not None:
+        is_ending = interrupts.received is signal.SIGTERM
+        _report_interrupt(prepared, host.folder, iteration, is_lost=is_without_draws or is_ending)
+        if is_without_draws:
+            interrupts.finish()
+            raise KeyboardInterrupt
+    if is_without_draws:
+        refuse_run_without_draws(diverged_at, prepared.potential)
+    told = program.statistics(carry)
+    stats = prepared.layout.state({name: value for name, value in told.items() if jax.tree.leaves(value)})
+    if prepared.potential.space is not None and "best_position" in stats:
+        stats["best_position"] = jax.tree.map(np.asarray, prepared.potential.space(stats["best_position"]))
+    checkups = checkups_of(prepared, carry)
+    if not host.measure_bias or interrupts.received is not None or np.all(diverged_at >= 0):
+        checkups = [None] * len(checkups)
+    # Those of a sweep go to its samplers' own runs.
+    checkup = checkups[0] if prepared.layout.num_samplers is None else None
+    totals = {"num_steps": iteration, "checkup": checkup, **spent}
+    if np.all(diverged_at >= 0):
+        # Wherever the block ended: the result must not depend on that.
+        totals["num_steps"] = min(iteration, int(diverged_at.max()) + 1)
+    run = Run.assemble(sink.read(), times, stats, prepared.configs[0], environment(), **totals)
+    if prepared.layout.num_samplers is None:
+        run = run.without_noise()
+    if host.folder is not None:
+        with writing_to(host.folder, iteration):
+            write_end(run, host.folder)
+    report_divergence(diverged_at, host.throw, prepared.layout.num_ladders is not None, prepared.potential)
+    interrupts.finish()
+    if prepared.layout.num_samplers is None:
+        return [run]
+    runs = (run.of_sampler(number, *own) for number, own in enumerate(zip(prepared.configs, checkups, strict=True)))
+    return [one.without_noise() for one in runs]
+
+
+def _report_interrupt(prepared: PreparedRun, folder: pathlib.Path | None, iteration: int, is_lost: bool) -> None:
+    """Say on standard error how far a run came, and how it goes on; without a folder it may be lost."""
+    total = prepared.settings.num_steps
+    if folder is None and is_lost:
+        remedy = "Nothing is left of it. With out=... it could go on later."
+    elif folder is None:
+        remedy = "The draws so far are in the run that is returned. With out=... it could go on later."
+    elif prepared.configs[0]["source"] is not None:
+        remedy = f"Everything is on disk. Go on with: isotherm resume {folder}"
+    else:
+        remedy = f'Everything is on disk. Go on with: iso.resume("{folder}", potential, sampler)'
+    print(f"Interrupted after {iteration:,} of {total:,} iterations. {remedy}", file=sys.stderr, flush=True)
+
+
+def _end_of_block(prepared: PreparedRun, first: int, num_done: int, pace: int) -> int:
+    """Where a block that starts at `first` ends: by the clock, at work of the host, or when its buffer is full."""
+    times, size = prepared.times, prepared.program.max_records
+    ends = [prepared.settings.num_steps, first + min(pace, prepared.source.longest or pace)]
+    ends += [(first // every + 1) * every for every in prepared.source.periods]
+    if num_done + size < len(times):
+        ends.append(int(times[num_done + size]))
+    return min(ends)

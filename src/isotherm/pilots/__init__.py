@@ -1,0 +1,1 @@
+"""Pilot runs: they find what a specification leaves open."""

@@ -1,0 +1,56 @@
+"""Runs as ArviZ's DataTree."""
+
+import math
+import warnings
+from typing import Any
+
+import jax
+import numpy as np
+
+from isotherm.foundation.optional import require
+from isotherm.run.estimates import normalized_weights, systematic_indices
+from isotherm.run.names import leaves_by_name
+from isotherm.run.run_data import RunData
+
+
+def to_arviz(run: RunData, weighted: bool = False) -> Any:
+    """A DataTree with dimensions (chain, draw); the chains of all runs stand one after another.
+
+    ArviZ's own statistics ignore weights. So unless `weighted`, draws that carry different weights are resampled, systematically
+    and within each run, to as many draws of equal weight; draws of equal weight are passed on as they are. With `weighted` the
+    raw draws are passed on, with `sample_stats.log_weight` beside them. Leaves without numbers are left out: ArviZ's statistics
+    fail on them.
+    """
+    arviz_base = require("arviz_base", "all")
+    lead = run.log_weights.ndim
+    # With an axis of runs always: their chains stand one after another, and weights count within each.
+    # Not -1: NumPy cannot tell how many there are of a leaf without numbers.
+    num_runs = math.prod(run.log_weights.shape[: lead - 2])
+    log_weights, energies, draws = jax.tree.map(
+        lambda leaf: np.asarray(leaf).reshape(num_runs, *leaf.shape[lead - 2 :]),
+        (run.log_weights, run.energies, run.draws),
+    )
+    is_even = all(np.ptp(weights) == 0 for weights in log_weights)
+    if weighted or is_even:
+        stats = {"energy": _chains(energies), "log_weight": _chains(log_weights)}
+    else:
+        chosen = [
+            systematic_indices(normalized_weights(weights).reshape(-1), weights.size, seed=number)
+            for number, weights in enumerate(log_weights)
+        ]
+        draws, energies = jax.tree.map(lambda leaf: _choose(leaf, chosen), (draws, energies))
+        stats = {"energy": _chains(energies)}
+    posterior = {name: _chains(leaf) for name, leaf in leaves_by_name(draws).items() if leaf.size}
+    with warnings.catch_warnings():
+        # ArviZ suspects swapped axes where there are more chains than draws; here the axes are known.
+        warnings.filterwarnings("ignore", "More chains")
+        return arviz_base.from_dict({"posterior": posterior, "sample_stats": stats})
+
+
+def _chains(array: np.ndarray) -> np.ndarray:
+    return array.reshape(-1, *array.shape[2:])
+
+
+def _choose(leaf: np.ndarray, chosen: list[np.ndarray]) -> np.ndarray:
+    flat = leaf.reshape(leaf.shape[0], leaf.shape[1] * leaf.shape[2], *leaf.shape[3:])
+    return np.stack([run[index] for run, index in zip(flat, chosen, strict=True)]).reshape(leaf.shape)

@@ -1,0 +1,117 @@
+"""Estimates in the energy: its distribution, the density of states, normalizing constants, and other temperatures."""
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+
+from isotherm.diagnostics.bias import Bias
+from isotherm.foundation.errors import check_integer, check_real
+from isotherm.run.estimates import Estimate, effective_sample_size, errors_over, normalized_weights
+from isotherm.run.standard_errors import HEAVIEST_TAIL, tail_that_matters, why_unknown
+
+# What noise may leave wrong with log weights.
+MAX_WEIGHT_ERROR = 0.05
+# Squares of its exponential are finite.
+_LARGEST_EXPONENT = 300.0
+
+
+class Histogram(NamedTuple):
+    """Cells of the energy and a value for each.
+
+    Attributes:
+        edges: one more than the cells.
+        values: of the cells.
+    """
+
+    edges: np.ndarray
+    values: np.ndarray
+
+
+def energy_histogram(energies: np.ndarray, log_weights: np.ndarray, num_cells: int) -> Histogram:
+    """The weighted probability of cells of equal width."""
+    check_integer("num_cells", num_cells, 1, "Give a number of cells.")
+    weights = normalized_weights(log_weights)
+    is_used = weights > 0
+    values, edges = np.histogram(energies[is_used], num_cells, weights=weights[is_used])
+    return Histogram(edges, values)
+
+
+def log_density_of_states(histogram: Histogram, temperature: float) -> Histogram:
+    """Log of the volume per energy, up to a constant: log p(u) + u / temperature; -inf where no draw was."""
+    check_real("temperature", temperature, "Give the temperature of the draws.", above=0.0)
+    middle = 0.5 * (histogram.edges[1:] + histogram.edges[:-1])
+    density = histogram.values / np.diff(histogram.edges)
+    with np.errstate(divide="ignore"):
+        logs = np.log(density) + middle / temperature
+    return Histogram(histogram.edges, logs - np.max(logs))
+
+
+def log_tilt(energies: np.ndarray, temperature: float, to: float) -> np.ndarray:
+    """What the log weight of a draw gains when it is to represent another temperature."""
+    check_real("temperature", temperature, "Give the temperature of the draws.", above=0.0)
+    check_real("to", to, "Give the temperature that is wanted.", above=0.0)
+    return (1.0 / temperature - 1.0 / to) * np.asarray(energies, np.float64)
+
+
+class OverlapWarning(UserWarning):
+    """Says that a temperature is so far from that of the draws that hardly any of them represent it."""
+
+
+def notes_on_noise(left: float | None, slope: float) -> list[str]:
+    """What to say of noise on the energies, of which so much is left in log weights; None where nothing was taken off."""
+    if left is None:
+        return [
+            f"Noise s of the energies is not taken off, which adds about {slope**2 / 2:.3g} s^2 where it is normal."
+        ]
+    if left < MAX_WEIGHT_ERROR:
+        return []
+    return [
+        f"Noise on the energies is too large for this temperature: log Z may be off by about {left:.2g}. Use larger batches, a "
+        "smaller `zeta`, or a run at a temperature nearer by."
+    ]
+
+
+def log_z_ratio(
+    log_weights: np.ndarray, tilt: np.ndarray, temperature: float, to: float, bias: Bias | None, shares_noise: bool
+) -> Estimate:
+    """Log Z(to) - log Z(temperature), where Z is the integral of exp(-U / T), with its error and bias.
+
+    It is the logarithm of the mean of exp(tilt), the tilt of a draw being (1 / temperature - 1 / to) U(x).
+    """
+    weights = np.asarray(log_weights, np.float64)
+    tilt = np.where(np.isfinite(weights), tilt, 0.0)
+    tilted = weights + tilt
+    ratio = float(np.asarray(scipy.special.logsumexp(tilted))) - float(np.asarray(scipy.special.logsumexp(weights)))
+    # Relative to their own mean, and in double precision: tilts may span hundreds of nats.
+    relative = np.exp(np.minimum(tilt - ratio, _LARGEST_EXPONENT))
+    errors = errors_over(lambda piece: piece[:, None], relative, weights, shares_noise)
+    effective, number = effective_sample_size(tilted), int(np.isfinite(weights).sum())
+    notes = list(why_unknown(errors))
+    shape = tail_that_matters(tilted)
+    reason = ""
+    if effective < max(0.01 * number, 30.0):
+        reason = f"Few draws represent the temperature {to:g}: it is as if there were {effective:.0f} out of {number}"
+    elif shape > HEAVIEST_TAIL:
+        limit = f"tail shape {shape:.2f}, where {HEAVIEST_TAIL:g} is the most"
+        reason = f"A few draws of large weight decide at the temperature {to:g} ({limit})"
+    if to != temperature and reason:
+        remedy = "Go there in smaller steps, with a run at a temperature between, or flatten further (`zeta`)."
+        notes.append(f"{reason}. {remedy}")
+        warnings.warn(notes[-1], OverlapWarning, stacklevel=3)
+    off, off_error = np.nan, np.nan
+    if bias is not None:
+        there = np.exp(np.minimum(log_tilt(bias.energies, temperature, to) - ratio, _LARGEST_EXPONENT))
+        (off,), (off_error,) = bias.of(there[..., None])
+    return Estimate(
+        mean=np.asarray(ratio),
+        std_error=(errors.std_error / errors.mean)[0],
+        effective_draws=np.asarray(effective),
+        spread=(errors.spread / errors.mean)[0],
+        r_hat=errors.r_hat[0],
+        degrees=errors.degrees[0],
+        notes=tuple(notes),
+        bias=np.asarray(off / errors.mean[0]),
+        bias_error=np.asarray(off_error / errors.mean[0]),
+    )

@@ -1,0 +1,114 @@
+"""Runs in folders, finished or not."""
+
+import dataclasses
+import pathlib
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from isotherm.diagnostics.bias import bias_from
+from isotherm.foundation.errors import refuse
+from isotherm.run.record_times import RecordTimes
+from isotherm.run.spent import SPENT
+from isotherm.run.storage.store import (
+    FORMAT,
+    check_format,
+    check_json,
+    read_json,
+    read_records,
+    write_arrays,
+    write_json,
+)
+
+if TYPE_CHECKING:
+    from isotherm.run.run import Run
+
+DRAWN = ("draws", "log_weights", "energies", "observed", "model_state")
+_TOTALS = ("num_steps", *SPENT)
+
+
+def save(run: "Run", folder: pathlib.Path) -> None:
+    """Write a run to a new folder, in the form that `sample(out=...)` writes."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        refuse("folder", "a new or empty folder", f"{folder}, which is not", "Choose another name.")
+    config = check_json("run.config", run.config)
+    records = {name: getattr(run, name) for name in DRAWN}
+    write_arrays(folder / "records", records, run.log_weights.ndim - 1)
+    write_end(run, folder)
+    write_json(folder / "run.json", {"format": FORMAT, "config": config, "environment": run.environment})
+
+
+def write_end(run: "Run", folder: pathlib.Path) -> None:
+    """What is known at the end: statistics, and `finished.json`, whose presence says that the run is complete."""
+    is_regular = isinstance(run.times, RecordTimes)
+    end = {"stats": run.stats} if is_regular else {"stats": run.stats, "iterations": run.iterations}
+    if run.bias is not None:
+        end["bias"] = run.bias._asdict()
+    write_arrays(folder / "end", end)
+    times = dataclasses.asdict(run.times) if is_regular else None
+    write_json(folder / "finished.json", {"times": times} | {name: getattr(run, name) for name in _TOTALS})
+
+
+def write_progress(folder: pathlib.Path, iteration: int, times: RecordTimes, spent: dict[str, float]) -> None:
+    """What is known at a checkpoint, from which a run that was killed can be read."""
+    write_json(folder / "progress.json", {"num_steps": iteration, "times": dataclasses.asdict(times), **spent})
+
+
+def seconds_until(folder: pathlib.Path) -> float:
+    """All seconds that the run in `folder` took up to its last checkpoint; 0 where it has none."""
+    try:
+        progress = _read_progress(folder)
+        return sum(progress.get(name, 0.0) for name in SPENT)
+    except (ValueError, LookupError, TypeError):
+        # They are told, and nothing else: a run whose checkpoints are whole can go on.
+        return 0.0
+
+
+def load(folder: pathlib.Path) -> dict[str, Any]:
+    """The arguments of `Run.assemble` from the folder of a run. One that was killed ends at its last checkpoint."""
+    stored = read_json(folder / "run.json")
+    check_format(stored, folder)
+    if not (folder / "finished.json").exists():
+        return _load_unfinished(folder, stored)
+    finished = read_json(folder / "finished.json")
+    end = jax.tree.map(np.asarray, read_records(folder / "end"))
+    return {
+        "arrays": read_records(folder / "records"),
+        "times": end["iterations"] if finished["times"] is None else RecordTimes.from_json(finished["times"]),
+        "stats": end["stats"],
+        "config": stored["config"],
+        "environment": stored["environment"],
+        "checkup": bias_from(end["bias"]) if "bias" in end else None,
+        **{name: finished[name] for name in _TOTALS if name in finished},
+    }
+
+
+def _read_progress(folder: pathlib.Path) -> dict[str, Any]:
+    """What is known at the last checkpoint, or the reason why not."""
+    progress = read_json(folder / "progress.json")
+    try:
+        return {**progress, "num_steps": int(progress["num_steps"]), "times": RecordTimes.from_json(progress["times"])}
+    except (LookupError, TypeError, ValueError):
+        got = f"{folder / 'progress.json'}, which is damaged"
+        refuse("folder", "a run that says how far it is", got, "Go on with `iso.resume`, which writes it again.")
+
+
+def _load_unfinished(folder: pathlib.Path, stored: dict[str, Any]) -> dict[str, Any]:
+    """Draws up to the last checkpoint; what is counted over a run is known at its end alone."""
+    if not (folder / "progress.json").exists():
+        remedy = "It was stopped before its first one: go on with `iso.resume` or `isotherm resume`."
+        refuse("folder", "a run that has come to a checkpoint", str(folder), remedy)
+    progress = _read_progress(folder)
+    times = progress["times"]
+    if times.before(progress["num_steps"]) == 0:
+        refuse("folder", "a run with draws", f"{folder}, still in its burn-in", "Go on with `iso.resume`.")
+    return {
+        "arrays": read_records(folder / "records"),
+        "times": times,
+        "stats": {},
+        "config": stored["config"],
+        "environment": stored["environment"],
+        "checkup": None,
+        **{name: progress[name] for name in _TOTALS if name in progress},
+    }

@@ -1,0 +1,132 @@
+"""What samplers that flatten the energy share: their options, and how parts are put together."""
+
+from typing import Any, TypedDict
+
+from isotherm.contour.contour import Contour
+from isotherm.contour.fields import Field, ThetaPower, as_field
+from isotherm.contour.partition import as_partition
+from isotherm.contour.weight_rule import RegularizedWeights
+from isotherm.estimators import Estimator, Plain
+from isotherm.foundation.errors import check_real, check_type, refuse
+from isotherm.foundation.schedules import Schedule, check_schedule
+from isotherm.kernels import Kernel, within
+from isotherm.samplers.constructor import Box
+from isotherm.samplers.sampler import Sampler
+
+
+class WeightedOptions(TypedDict, total=False):
+    """Options that all samplers with a learned multiplier on the gradient take.
+
+    Attributes:
+        temperature: T, a number above 0 or a function of the iteration, in units of the energy.
+        warm_up: iterations of the plain sampler before theta is learned. Their draws have weight 1.
+        weight_rule: `contour.RegularizedWeights` for a zeta so large that the exact weights leave one draw with all of it; None
+            gives the exact weights.
+        estimator: of energies and gradients, an object of `iso.estimators`; None is `Plain()`, the energy of the gradient's batch.
+        box: (low, high), numbers or arrays that broadcast against the position; moves out of it are rejected. None has no walls.
+    """
+
+    temperature: Schedule
+    warm_up: int
+    weight_rule: RegularizedWeights | None
+    estimator: Estimator | None
+    box: Box
+
+
+class ContourOptions(WeightedOptions, total=False):
+    """Options of the contour samplers; `docs/contours.md` shows how accurate the defaults are.
+
+    Attributes:
+        zeta: how far to flatten, at least 0: 0 is the plain sampler, 1 gives a flat energy histogram; no unit.
+        gain: h_k in (0, 1], a number or a function of the iteration k. The default, 3 / (k + 300), remembers the whole run: theta
+            that follows a chain from mode to mode biases its weights. No unit.
+        field: f, how strongly a chain pulls theta: "psi" is Psi^zeta, whose fixed point is the mass of each bin; "theta^zeta" is
+            the thesis' CSGLD, "theta" its ICSGLD, which runs away into the top bin when chains meet it; or an object of
+            `iso.contour`.
+        slopes: "backward" takes the slope of log theta from the bin below, "forward" from the bin above.
+        bounds: (low, high) of psi with 1 between them, or None for none. In [0, 2] a chain is never pushed uphill and about as
+            stable as a plain one. No unit.
+        empty_step: the step of log theta above which the lower bin counts as empty, and psi is 1 in the upper one; None takes every
+            step as a slope. No unit.
+        initial_theta: theta at the start: "uniform", "decreasing" (linearly), "flat", "pilot" (the pilot's histogram), or a
+            positive number for every bin. None is "pilot" where a pilot runs, else "uniform".
+        perturbation: a number of at least 0 added to f of the field "theta^zeta", so that theta moves at a large zeta too.
+    """
+
+    zeta: float
+    gain: Schedule
+    field: str | Field
+    slopes: str
+    bounds: tuple[float, float] | None
+    empty_step: float | None
+    initial_theta: Any
+    perturbation: float
+
+
+WEIGHTED_DEFAULTS: WeightedOptions = {
+    "temperature": 1.0,
+    "warm_up": Contour.warm_up,
+    "weight_rule": Contour.weight_rule,
+    "estimator": None,
+    "box": None,
+}
+CONTOUR_DEFAULTS: ContourOptions = {
+    "zeta": Contour.zeta,
+    "gain": Contour.gain,
+    "field": "psi",
+    "slopes": Contour.slopes,
+    "bounds": Contour.bounds,
+    "empty_step": Contour.empty_step,
+    "initial_theta": Contour.initial_theta,
+    "perturbation": ThetaPower.perturbation,
+}
+WEIGHTED = (WeightedOptions, WEIGHTED_DEFAULTS)
+CONTOUR = (WEIGHTED, (ContourOptions, CONTOUR_DEFAULTS))
+
+
+def contour_sampler(
+    name: str, kernel: Kernel, step_size: Schedule, partition: Any, is_shared: bool, given: ContourOptions
+) -> Sampler:
+    """The sampler that learns theta, with the options of a constructor."""
+    options: dict[str, Any] = {**WEIGHTED_DEFAULTS, **CONTOUR_DEFAULTS, **given}
+    weight_rule = options["weight_rule"]
+    if weight_rule is not None:
+        remedy = "Write `weight_rule=iso.contour.RegularizedWeights()`, say."
+        check_type("weight_rule", weight_rule, RegularizedWeights, "a `contour.RegularizedWeights`, or None", remedy)
+    coupling = Contour(
+        as_partition(partition),
+        options["zeta"],
+        options["gain"],
+        _field(options["field"], options["perturbation"]),
+        is_shared,
+        options["slopes"],
+        options["bounds"],
+        options["empty_step"],
+        options["initial_theta"],
+        warm_up=options["warm_up"],
+        weight_rule=weight_rule,
+    )
+    return weighted_sampler(name, kernel, step_size, coupling, options)
+
+
+def weighted_sampler(
+    name: str, kernel: Kernel, step_size: Schedule, coupling: Contour, options: dict[str, Any]
+) -> Sampler:
+    """The sampler of a coupling that multiplies gradients."""
+    temperature, estimator = options["temperature"], options["estimator"]
+    # Weights divide by it; a schedule may be zero for a while, as when a cycle explores.
+    check_schedule("temperature", temperature, allow_zero=callable(temperature))
+    if estimator is not None:
+        remedy = "Write `estimator=iso.estimators.Plain()`, say."
+        check_type("estimator", estimator, Estimator, "an object of `iso.estimators`, or None", remedy)
+    return Sampler(within(kernel, options["box"]), step_size, temperature, estimator or Plain(), coupling, name=name)
+
+
+def _field(given: str | Field, perturbation: float) -> Field:
+    field = as_field(given)
+    remedy = "Give a small number, such as 1e-3."
+    if check_real("perturbation", perturbation, remedy, minimum=0.0, maximum=1.0) == 0:
+        return field
+    if not isinstance(field, ThetaPower):
+        refuse("perturbation", "0 for this field", perturbation, 'Leave it out, or use field="theta^zeta".')
+    return ThetaPower(perturbation)

@@ -1,0 +1,185 @@
+"""What samplers with corrected swaps share: their options, and how parts are put together."""
+
+import dataclasses
+from typing import Any, TypedDict
+
+import numpy as np
+
+from isotherm.estimators import Estimator
+from isotherm.exchange import (
+    Adjacent,
+    Corrected,
+    DeterministicEvenOdd,
+    EquiAcceptance,
+    Exchange,
+    Ladder,
+    PilotLadder,
+    geometric_ladder,
+)
+from isotherm.exchange.schemes import Scheme
+from isotherm.foundation.errors import check_choice, check_type, refuse, short
+from isotherm.foundation.schedules import Scaled, Schedule, check_schedule
+from isotherm.kernels import Kernel, within
+from isotherm.samplers.constructor import Box
+from isotherm.samplers.sampler import Sampler
+
+Steps = float | tuple[float, ...]
+Temperatures = tuple[float, ...]
+
+# The ratio of the thesis' small problems.
+TEMPERATURES: Temperatures = (1.0, 10.0)
+# That of its networks: differences of energies grow with the number of parameters, and rungs must lie closer.
+NETWORK_TEMPERATURES: Temperatures = (1.0, 5.0)
+# The variance changes while networks train and while control variates age: its mean over the whole run would lag behind.
+SMOOTHING = 0.3
+# Iterations between two full passes: the thesis' mixture, and two epochs of its images (50,000 in batches of 256).
+REFRESH_EVERY, NETWORK_REFRESH_EVERY = 40, 392
+
+
+class SwapOptions(TypedDict, total=False):
+    """Options that all samplers with corrected swaps take.
+
+    Attributes:
+        scheme: which pairs of rungs may swap in an iteration, an object of `iso.exchange`; None tries the one pair of two rungs in
+            every iteration, and even and odd pairs of more rungs in turn (`DeterministicEvenOdd(1)`).
+        intensity: the probability, in (0, 1], that an iteration tries to swap at all; None always tries.
+        cooling: iterations for which a pair rests after it swapped, which biases the target towards hot states; 0 is unbiased.
+        gate_log_correction: c, subtracted from the log of the acceptance to make up for part of the bias of a window's gate; see
+            `exchange.DeterministicEvenOdd`. No unit.
+        fresh_energies: whether every pair gets energies of its own on further batches, one more forward pass for each. Needed for
+            noisy energies by schemes that try pairs in turn (`Adjacent`, `AllPairs`) on three rungs or more.
+        ignores_prior: whether swaps may read the loss alone, where the potential has `coupling_includes_prior=False`. Rungs temper
+            the prior too, so that the draws then follow another distribution; the thesis' networks are sampled so.
+        variance: "batch" corrects a swap by the variance of the noise of the two positions at hand, from the examples of their
+            mini-batch, where the potential has such; "tracked" by the mean variance of the two rungs, as the thesis does.
+        adaptation: `exchange.EquiAcceptance(gain, of="temperature")` moves the inner temperatures until all pairs accept
+            equally often; None leaves the ladder as it is.
+        ladder: "auto" has a pilot find the rungs above the first temperature, all with the first step size; an
+            `exchange.PilotLadder(num_steps)` sets the pilot's length; None takes the rungs as given.
+        box: (low, high), numbers or arrays that broadcast against the position; moves out of it are rejected. None has no walls.
+    """
+
+    scheme: Scheme | None
+    intensity: float | None
+    cooling: int
+    gate_log_correction: float
+    fresh_energies: bool
+    ignores_prior: bool
+    variance: str
+    adaptation: EquiAcceptance | None
+    ladder: str | PilotLadder | None
+    box: Box
+
+
+class ExchangeOptions(SwapOptions, total=False):
+    """`SwapOptions`, and schedules of the whole ladder.
+
+    Attributes:
+        step_factor: multiplies the step sizes of all rungs, a number above 0 or a function of the iteration such as
+            `schedules.Annealed(1.0, 1.02, 196)`; no unit.
+        temperature_factor: likewise for the temperatures of all rungs. `schedules.Following(F, temperature_factor)` is the
+            correction factor that keeps F times the temperature constant.
+    """
+
+    step_factor: Schedule
+    temperature_factor: Schedule
+
+
+SWAP_DEFAULTS: SwapOptions = {
+    "scheme": None,
+    "intensity": Exchange.intensity,
+    "cooling": Exchange.cooling,
+    "gate_log_correction": Corrected.gate_log_correction,
+    "fresh_energies": Exchange.fresh_energies,
+    "ignores_prior": Exchange.ignores_prior,
+    "variance": Corrected.variance,
+    "adaptation": Exchange.adaptation,
+    "ladder": None,
+    "box": None,
+}
+FACTOR_DEFAULTS: ExchangeOptions = {"step_factor": 1.0, "temperature_factor": 1.0}
+SWAP = (SwapOptions, SWAP_DEFAULTS)
+EXCHANGE = ((SwapOptions, SWAP_DEFAULTS), (ExchangeOptions, FACTOR_DEFAULTS))
+
+
+def ladder_of(step_size: Any, temperatures: Temperatures, num_replicas: int | None) -> Ladder:
+    """Temperatures and step sizes are given for every rung, or as ends of a geometric ladder of `num_replicas`."""
+    ends = as_temperatures(temperatures)
+    if callable(step_size):
+        remedy = "Give numbers, and the schedule as `step_factor`."
+        refuse("step_size", "a number, or one for every rung", "a function", remedy)
+    is_number = np.ndim(np.asarray(step_size, object)) == 0
+    if is_number and isinstance(step_size, (str, bytes, type(None))):
+        refuse("step_size", "a number, or one for every rung", short(step_size), "Write `step_size=0.1`, say.")
+    steps = (step_size,) * len(ends) if is_number else tuple(step_size)
+    if num_replicas is None:
+        if len(steps) != len(ends):
+            got, remedy = (
+                f"{len(steps)} for {len(ends)} temperatures",
+                "Give one number for all, or one for every rung.",
+            )
+            refuse("step_size", "a number, or one for every temperature", got, remedy)
+        return Ladder(steps, ends)
+    if len(ends) != 2 or len(steps) != 2:
+        refuse("temperatures", "(first, last) with `num_replicas`", repr(temperatures), "Give the ends of the ladder.")
+    return geometric_ladder(num_replicas, (steps[0], steps[1]), (ends[0], ends[1]))
+
+
+def as_temperatures(given: Any) -> Temperatures:
+    """The temperatures of a ladder, or of its ends, as a tuple."""
+    if isinstance(given, str) or np.ndim(np.asarray(given, object)) != 1:
+        rule = "a tuple of temperatures, the target's first"
+        refuse("temperatures", rule, short(given), "Write `temperatures=(1.0, 10.0)`, say.")
+    return tuple(given)
+
+
+def exchange_sampler(
+    name: str, kernel: Kernel, estimator: Estimator, ladder: Ladder, rule: Corrected, given: SwapOptions
+) -> Sampler:
+    """The sampler of a ladder with the options of a constructor."""
+    options: dict[str, Any] = {**SWAP_DEFAULTS, **FACTOR_DEFAULTS, **given}
+    changes = {name: options[name] for name in ("gate_log_correction", "variance")}
+    rule = dataclasses.replace(rule, **changes)
+    ladder = _found_or_given(options["ladder"], ladder)
+    # A ladder that is to be found may have many rungs.
+    number = ladder.num_rungs if not isinstance(ladder, PilotLadder) else None
+    adaptation = options["adaptation"]
+    if adaptation is not None:
+        remedy = 'Write `adaptation=iso.exchange.EquiAcceptance(0.01, of="temperature")`, say.'
+        check_type("adaptation", adaptation, EquiAcceptance, "an `exchange.EquiAcceptance`, or None", remedy)
+    coupling = Exchange(
+        ladder,
+        _scheme(options["scheme"], number),
+        rule,
+        adaptation,
+        options["intensity"],
+        options["cooling"],
+        options["fresh_energies"],
+        options["ignores_prior"],
+    )
+    step_size = _scaled("step_factor", ladder.step_sizes[0], options["step_factor"])
+    temperature = _scaled("temperature_factor", ladder.temperatures[0], options["temperature_factor"])
+    return Sampler(within(kernel, options["box"]), step_size, temperature, estimator, coupling, name=name)
+
+
+def _scaled(name: str, value: float, factor: Schedule) -> Schedule:
+    """The value of the target rung as a schedule; a number where the factor is one."""
+    check_schedule(name, factor, allow_zero=callable(factor))
+    return Scaled(value, factor) if callable(factor) else value * factor
+
+
+def _found_or_given(asked: Any, given: Ladder) -> Ladder:
+    if asked is None:
+        return given
+    if not isinstance(asked, PilotLadder):
+        check_choice("ladder", asked, ("auto",))
+    open_ladder = asked if isinstance(asked, PilotLadder) else PilotLadder()
+    return open_ladder.replaced(step_sizes=given.step_sizes[:2], temperatures=given.temperatures[:2])
+
+
+def _scheme(scheme: Scheme | None, num_rungs: int | None) -> Scheme:
+    """One pair is tried in every iteration; many by deterministic even-odd."""
+    if scheme is None:
+        return Adjacent() if num_rungs == 2 else DeterministicEvenOdd()
+    remedy = "Write `scheme=iso.exchange.DeterministicEvenOdd()`, say."
+    return check_type("scheme", scheme, Scheme, "an object of `iso.exchange` that is a scheme, or None", remedy)

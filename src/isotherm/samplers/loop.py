@@ -1,0 +1,184 @@
+"""Loops written by hand: the state of one run, and one iteration of it."""
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+from jax.core import Tracer
+
+from isotherm.engine import program_cache
+from isotherm.engine.blocks import Carry, Times
+from isotherm.engine.iteration import Parts, State, init_state, iterate
+from isotherm.engine.lengths import sizes_of
+from isotherm.engine.packing import Packing
+from isotherm.engine.periodic_work import work_inside
+from isotherm.engine.program import Program, identity
+from isotherm.engine.random_inputs import Keys, draw_batches, draw_noise, open_streams
+from isotherm.engine.records import Milestones, Records, init_milestones, row_at
+from isotherm.foundation.errors import check_type, refuse, short
+from isotherm.foundation.parts import Part, Static, as_arguments, number_dtype
+from isotherm.foundation.randomness import seed_words
+from isotherm.potentials.batches import Batch
+from isotherm.potentials.potential import Potential, energy_trace
+from isotherm.potentials.start import PerChain, start_positions
+
+if TYPE_CHECKING:
+    from isotherm.samplers.sampler import Sampler
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LoopState(Part):
+    """What `Sampler.step` carries from step to step.
+
+    Attributes:
+        chains: the state of the chains of one run.
+        iteration: the number of the next iteration.
+        potential: what is sampled.
+        energy_dtype: the type of its energies.
+        packing: how the engine holds positions.
+    """
+
+    chains: State
+    iteration: Any
+    potential: Potential
+    energy_dtype: Static[str]
+    packing: Static[Packing]
+
+    @property
+    def position(self) -> Any:
+        """The positions of the chains, with a leading axis of chains."""
+        return self.packing.unpack(self.chains.position)
+
+
+class Info(NamedTuple):
+    """What `Sampler.step` found at the positions before the move.
+
+    Attributes:
+        energy: of every chain, shape (P,).
+        log_weight: of every chain, shape (P,); zero for samplers without weights.
+        observed: what the coupling reports with draws, such as the rung of every replica.
+    """
+
+    energy: Array
+    log_weight: Array
+    observed: dict[str, Array]
+
+
+def start(sampler: "Sampler", potential: Potential, position: Any, num_chains: int | None) -> LoopState:
+    """The state before the first iteration, checked."""
+    number = sampler.choose_num_chains(
+        position.number if isinstance(position, PerChain) and not num_chains else num_chains
+    )
+    starts = start_positions(position, seed_words(0), np.zeros(1, np.int32), number)
+    sampler.check(potential, starts)
+    starts = jax.tree.map(lambda leaf: leaf[0], starts)
+    if potential.is_streamed:
+        remedy = "Give the data on the device, or batches of your own to `step`; `iso.sample` streams."
+        refuse("potential", "one whose data do not stream, for a loop by hand", "a stream", remedy)
+    return begin(sampler, potential.on_device(), starts)
+
+
+def begin(sampler: "Sampler", potential: Potential, positions: Any) -> LoopState:
+    """The state of chains at `positions`, along the leading axis; they may be traced."""
+    potential = as_arguments(potential, number_dtype(positions))
+    one = _one(positions)
+    packing = Packing.of(one, sampler.kernel)
+    parts = sampler.parts(packing.around(potential), "vmap", number_dtype(positions))
+    packed, energy = packing.pack(positions), energy_trace(potential, one)
+    is_traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((parts, packed)))
+    if not is_traced:
+        program_cache.look_again(parts, parts.potential, energy.shapes, energy.fingerprint)
+    chains = _first_state(parts, packed) if is_traced else program_cache.call(_first_state, parts, packed)
+    return LoopState(chains, jnp.zeros((), jnp.int32), potential, energy.dtype, packing)
+
+
+def _one(positions: Any) -> Any:
+    """The shapes of one of the positions along the leading axis."""
+    return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), positions)
+
+
+def _first_state(parts: Parts, positions: Any) -> State:
+    # A weakly typed leaf would be another program's argument.
+    return jax.tree.map(lambda leaf: lax.convert_element_type(leaf, leaf.dtype), init_state(parts, positions))
+
+
+def step(sampler: "Sampler", key: Any, state: LoopState, data: Any) -> tuple[LoopState, Info]:
+    """One iteration: by the compiled block where nothing is traced, else by the same iteration in the user's own program."""
+    remedy = "Call `state, info = sampler.step(key, state)` with what `sampler.init(potential, position)` gave."
+    check_type("state", state, LoopState, "the state of a loop", remedy)
+    num_chains = jax.tree.leaves(state.chains.position)[0].shape[0]
+    keys = open_streams(_words(key), np.zeros((), np.int32), num_chains)
+    potential = state.packing.around(state.potential)
+    parts = sampler.parts(potential, "vmap", number_dtype(state.chains.position))
+    batches = None if data is None else _given(parts, data, num_chains)
+    leaves = jax.tree.leaves((keys, state, sampler, batches))
+    if any(isinstance(leaf, Tracer) for leaf in leaves):
+        chains, info = _iterate_once(parts, keys, state.chains, state.iteration, batches)
+    elif batches is not None:
+        chains, info = program_cache.call(_iterate_once, parts, keys, state.chains, state.iteration, batches)
+    else:
+        chains, info = _by_block(parts, keys, state)
+    return state.replaced(chains=chains, iteration=state.iteration + 1), info
+
+
+def _iterate_once(parts: Parts, keys: Keys, state: State, iteration: Array, batches: Any) -> tuple[State, Info]:
+    observed = parts.coupling.observe(state.coupling)
+    state = work_inside(parts, keys, state, iteration)
+    drawn = row_at(draw_noise(parts, keys, iteration[None], state.position), jnp.zeros((), jnp.int32))
+    batches = draw_batches(parts, keys, iteration, None) if batches is None else batches
+    after, energy = iterate(parts, state, drawn._replace(batches=batches), iteration)
+    weigh = parts.coupling.log_weights
+    log_weight = jnp.zeros_like(energy) if weigh is None else weigh(after.coupling).astype(energy.dtype)
+    return after, Info(energy, log_weight, observed.values)
+
+
+def _by_block(parts: Parts, keys: Keys, state: LoopState) -> tuple[State, Info]:
+    """The compiled block of `iso.sample` with the bounds (k, k + 1)."""
+    position, iteration = state.chains.position, int(state.iteration)
+    num_chains = jax.tree.leaves(position)[0].shape[0]
+    one = _one(position)
+    dtype = state.energy_dtype
+    sizes = sizes_of(parts, num_chains, one, state.chains.coupling, thinning=1, num_records=1)
+    program = Program(parts, None, num_chains, False, *sizes, False, dtype, state.packing, identity)
+    carry, records = program_cache.call(_before, program, state.chains)
+    block = program.block(Times(iteration, 1, 1, np.zeros(1, np.int32), 0, 1), -np.inf, iteration, iteration + 1)
+    carry, records, _ = program.advance(keys, None, carry, records, block)
+    seen = (carry.milestones, records.log_weights, records.observed)
+    return carry.state, program_cache.call(_info, *seen)
+
+
+def _before(program: Program, chains: State) -> tuple[Carry, Records]:
+    """A carry with copies of the chains, since it is used up and the caller keeps the old state, and empty buffers."""
+    milestones = init_milestones(program.lanes, program.energy_dtype, (), False)
+    return Carry(chains, milestones), program.empty_records(chains)
+
+
+def _info(known: Milestones, log_weights: Any, observed: dict[str, Array]) -> Info:
+    energy = jnp.where(known.diverged_at >= 0, jnp.nan, known.best_energy)
+    log_weight = jnp.zeros_like(energy) if log_weights is None else log_weights[0]
+    return Info(energy, log_weight, {name: value[0] for name, value in observed.items()})
+
+
+def _given(parts: Parts, data: Any, num_chains: int) -> tuple[Any, ...]:
+    """Batches that the caller chose."""
+    number = parts.num_batches
+    given = data if number > 1 else (data,)
+    if not isinstance(given, tuple) or len(given) != number:
+        refuse("data", f"a tuple of {number} batches", type(data).__name__, "This sampler needs that many.")
+    batches = tuple(parts.potential.as_batch(examples) for examples in given)
+    if parts.potential.is_batch_shared or all(isinstance(one, Batch) for one in given):
+        return batches
+    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_chains, *leaf.shape)), batches)
+
+
+def _words(key: Any) -> Any:
+    """The words of a key, of the new kind or the old; on the host where it is not traced."""
+    if not hasattr(key, "dtype"):
+        refuse("key", "a key of JAX", short(key), "Pass `jax.random.key(0)`, say.")
+    is_new = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
+    if is_new:
+        return seed_words(key)
+    return key if isinstance(key, Tracer) else np.asarray(key)
