@@ -41,7 +41,7 @@ def test_couplings_work_from_the_first_iteration_on():
     frame = Frame(50_000, 196, 1.0, "cifar100")
     assert sampler_of("reSGHMC", frame).coupling.rule.start == 0
     assert sampler_of("ICSGHMC", frame).coupling.warm_up == 0
-    assert sampler_of("DEO*", frame).coupling.needs.num_chains == 10
+    assert sampler_of("DEO*", frame).coupling.traits.num_chains == 10
 
 
 def test_times_of_kernels_are_those_of_streams_of_the_device(tmp_path):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         transforms,
     )
     from isotherm.adapters import as_optax, to_blackjax
-    from isotherm.api import Advice, advise, resume, sample, sweep
+    from isotherm.api import Advice, Resolved, advise, resolve, resume, sample, sweep
     from isotherm.foundation import schedules
     from isotherm.foundation.compilation_cache import use_compilation_cache
     from isotherm.foundation.errors import DivergenceError, DivergenceWarning
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from isotherm.run import Run, load
     from isotherm.samplers import (
         Sampler,
+        Specification,
         awsgld,
         csghmc,
         csgld,
@@ -82,8 +83,10 @@ __all__ = [
     "DivergenceError",
     "DivergenceWarning",
     "Potential",
+    "Resolved",
     "Run",
     "Sampler",
+    "Specification",
     "advise",
     "as_optax",
     "awsgld",
@@ -122,6 +125,7 @@ __all__ = [
     "psgld",
     "resghmc",
     "resgld",
+    "resolve",
     "resume",
     "sample",
     "schedules",
@@ -159,7 +163,7 @@ _HOMES = {
     "minimization": ("minimize",),
     "networks": ("from_equinox", "from_linen", "from_nnx"),
     "adapters": ("as_optax", "to_blackjax"),
-    "api": ("Advice", "advise", "resume", "sample", "sweep"),
+    "api": ("Advice", "Resolved", "advise", "resolve", "resume", "sample", "sweep"),
     "potentials": ("Potential", "from_energy", "from_likelihood", "from_log_density", "per_chain", "with_noise"),
     "run": ("Run", "load"),
 }

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jax import Array
 
+from isotherm.foundation.checks import Check, RunView
 from isotherm.foundation.parts import Part
 from isotherm.foundation.periodic import Periodic
 from isotherm.kernels.kernel import Move
@@ -44,34 +45,36 @@ class CouplingInputs(NamedTuple):
     num_examples: Array | None = None
 
 
-class Needs(NamedTuple):
-    """What a coupling cannot do without.
+class WeightEdges(NamedTuple):
+    """The edges of energy bins.
+
+    Attributes:
+        low: the first edge.
+        width: of the inner bins.
+        is_cumulative: whether theta is a running sum over the bins.
+    """
+
+    low: float
+    width: float
+    is_cumulative: bool
+
+
+class Traits(NamedTuple):
+    """What a run must provide for a coupling, and what its draws are.
 
     Attributes:
         num_chains: the number of chains; None takes any.
         num_fresh: further energies per chain in every iteration, each on a batch of its own.
-        noise: whether the covariance of the energies' noise is read in every iteration, and nothing is measured where it is known.
-        pilot_steps: iterations of the plain sampler that `with_pilot` wants to see first; None for no pilot.
+        noise: whether the covariance of the energies' noise is read in every iteration, and not measured where it is known.
+        follows_distribution: whether draws follow exp(-U / T), rather than a descent.
+        weight_edges: of the energy bins in which log weights are linear; None for other weights.
     """
 
     num_chains: int | None = None
     num_fresh: int = 0
     noise: bool = False
-    pilot_steps: int | None = None
-
-
-class Pilot(NamedTuple):
-    """What a short run of the plain sampler found.
-
-    Attributes:
-        cold: energies at the sampler's temperature, in the order of the iterations, whatever their chain.
-        hot: energies at a higher one.
-        noise: the standard deviation of energies at one position.
-    """
-
-    cold: Any
-    hot: Any
-    noise: float
+    follows_distribution: bool = True
+    weight_edges: WeightEdges | None = None
 
 
 class Observed(NamedTuple):
@@ -108,13 +111,9 @@ class Coupling(Part):
     log_weights: Any = None
 
     @property
-    def needs(self) -> Needs:
-        """What it cannot do without."""
-        return Needs()
-
-    def with_pilot(self, pilot: Pilot) -> "Coupling":
-        """The coupling for the run itself, once it has seen the pilot that it needs."""
-        return self
+    def traits(self) -> Traits:
+        """What it needs of a run."""
+        return Traits()
 
     def check(self, potential: Potential) -> None:
         """Refuse, before any work, a potential that this coupling cannot use."""
@@ -146,6 +145,10 @@ class Coupling(Part):
     def statistics(self, state: Any) -> dict[str, Any]:
         """What a run reports about its coupling at the end."""
         return {}
+
+    def diagnose(self, run: RunView) -> list[Check]:
+        """What is wrong with a run of this coupling. Make findings with `Check`."""
+        return []
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import isotherm as iso
-from isotherm.run import contour_noise
+from isotherm.contour import energy_noise
 from isotherm.samplers import METHODS
 
 STEPS, CHAINS, KEY = 200, 3, 3
@@ -47,7 +47,7 @@ def posterior():
 
 def build(name):
     sampler = METHODS[name](**{"step_size": 0.001, **OPTIONS.get(name, {})})
-    return sampler, iso.per_chain(STARTS[: sampler.coupling.needs.num_chains or CHAINS])
+    return sampler, iso.per_chain(STARTS[: sampler.coupling.traits.num_chains or CHAINS])
 
 
 def by_hand(sampler, potential, starts, step):
@@ -67,11 +67,11 @@ def test_steps_by_hand_are_those_of_a_run(name):
     run = iso.sample(potential, sampler, num_steps=STEPS, num_ladders=1, init=starts, seed=KEY)
     positions, energies, log_weights, observed = by_hand(sampler, potential, starts, sampler.step)
     at = run.iterations
-    if sampler.coupling.needs.num_chains is None:
+    if sampler.coupling.traits.num_chains is None:
         np.testing.assert_array_equal(np.moveaxis(positions, 0, 1)[:, at], run.draws)
         np.testing.assert_array_equal(energies.T[:, at], run.energies)
         # What noise adds to weights is known, and taken off, at the end of a run.
-        known = contour_noise.of_runs(np.asarray(run.energies), run.stats, run.config)
+        known = energy_noise.of_runs(np.asarray(run.energies), run.stats, run.config)
         np.testing.assert_array_equal(log_weights.T[:, at] - (0.0 if known is None else known[0]), run.log_weights)
     else:
         np.testing.assert_array_equal(observed["rung"][at], run.observed["rung"][0])

@@ -174,7 +174,7 @@ def test_changed_numbers_compile_nothing():
     ]
     before = 0
     for first, second in pairs:
-        given = {**options, "num_chains": None} if first.coupling.needs.num_chains else options
+        given = {**options, "num_chains": None} if first.coupling.traits.num_chains else options
         iso.sample(energy, first, **given)
         before = program_cache.num_programs()
         iso.sample(energy, second, **given)

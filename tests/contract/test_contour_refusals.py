@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import pytest
 
 import isotherm as iso
-from isotherm.contour import Contour, Cumulative, Partition, PilotPartition
+from isotherm.contour import Contour, Cumulative, Partition, PartitionSearch
 
 GOOD = Partition(0.0, 1.0, 5)
 
@@ -22,7 +22,7 @@ CASES = {
     ),
     "no partition": (
         lambda: iso.csgld(0.1, partition=7),
-        r"`partition` must be a Partition, \(low, high, num_bins\), a PilotPartition, or \"auto\"; got 7",
+        r"`partition` must be a Partition, \(low, high, num_bins\), a PartitionSearch, or \"auto\"; got 7",
     ),
     "zeta": (lambda: Contour(GOOD, -0.5), r"`zeta` must be .* at least 0; got -0.5"),
     "bounds": (lambda: Contour(GOOD, bounds=(5.0, -5.0)), r"`bounds` must be \(low, high\) with 1 between them"),
@@ -40,7 +40,7 @@ CASES = {
     "never entered": (
         lambda: iso.sample(
             lambda x: 0.5 * jnp.sum(x**2),
-            iso.csgld(0.1, partition=PilotPartition(200, Partition(1e4, 1.0, 9))),
+            iso.csgld(0.1, partition=PartitionSearch(200, Partition(1e4, 1.0, 9))),
             num_steps=10,
             init=jnp.zeros(2),
         ),
@@ -50,7 +50,7 @@ CASES = {
         lambda: iso.csgld(0.1, partition=GOOD, initial_theta="pilot"),
         r"`initial_theta` must be of a pilot only where there is one",
     ),
-    "pilot": (lambda: PilotPartition(5), r"`num_steps` must be an integer of at least 100; got 5"),
+    "pilot": (lambda: PartitionSearch(5), r"`num_steps` must be an integer of at least 100; got 5"),
     "unsettled": (
         lambda: iso.csgld(0.1, partition="auto").init(lambda x: jnp.sum(x**2), jnp.zeros(2)),
         r"`partition` must be found by a pilot",

@@ -47,7 +47,7 @@ def log_likelihood(weights, example):
 
 def run_of(name, num_steps):
     sampler = SAMPLERS[name]
-    potential, number = iso.from_energy(energy), sampler.coupling.needs.num_chains
+    potential, number = iso.from_energy(energy), sampler.coupling.traits.num_chains
     if name == "vr_resgld":
         data = (INPUTS, INPUTS.sum(axis=1))
         potential = iso.from_likelihood(log_likelihood, lambda w: -0.5 * jnp.sum(w * w), data, batch_size=15)
@@ -128,7 +128,7 @@ def test_further_parts_under_settings_for_debugging(case, setting):
         "streamed": lambda: (iso.vr_resgld(1e-4, refresh_every=5, **PAIR), streamed),
     }[case]()
     program_cache.forget()
-    number = sampler.coupling.needs.num_chains
+    number = sampler.coupling.traits.num_chains
     init = iso.per_chain(STARTS) if number is None else STARTS[0]
     with SETTINGS[setting](), warnings.catch_warnings():
         warnings.simplefilter("ignore", iso.DivergenceWarning)

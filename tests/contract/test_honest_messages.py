@@ -146,7 +146,7 @@ def test_exact_energies_are_measured_once():
 )
 def test_samplers_that_follow_no_distribution_are_not_judged_by_one(sampler):
     def found(sampler):
-        number = None if sampler.coupling.needs.num_chains else 4
+        number = None if sampler.coupling.traits.num_chains else 4
         # Chains without a ladder stay in the well where they are.
         energy = lambda x: jnp.sum((x**2 - 1.0) ** 2)  # noqa: E731
         starts = lambda key: jax.random.normal(key, (1,))  # noqa: E731

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import isotherm as iso
-from isotherm.contour import PilotPartition, uniform_partition
+from isotherm.contour import PartitionSearch, uniform_partition
 
 
 def falls(x):
@@ -23,7 +23,7 @@ def slides(x):
     return jnp.where(jnp.abs(x[0]) > 3.0, -50.0 * jnp.sum(x**2), 0.5 * jnp.sum(x**2))
 
 
-GIVEN = PilotPartition(partition=uniform_partition(0.0, 5.0, 10))
+GIVEN = PartitionSearch(partition=uniform_partition(0.0, 5.0, 10))
 
 
 @pytest.mark.parametrize(("step_size", "potential"), [(0.03, falls), (1.0, lambda x: jnp.sum(x**4)), (10.0, falls)])

@@ -30,7 +30,7 @@ def is_one_function(sampler):
         if 'xla_cpu_small_call="true"' in line
         for name in re.findall(r"to_apply=%?([\w.\-]+)", line)
     }
-    trace = f"f32[{run.program.group},{sampler.coupling.needs.num_chains}]"
+    trace = f"f32[{run.program.group},{sampler.coupling.traits.num_chains}]"
     holders = [
         name for name, body in loops.items() if any(trace in line and "update-slice" in line for line in known[body])
     ]

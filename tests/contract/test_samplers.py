@@ -67,7 +67,7 @@ def test_the_table_has_every_method():
 
 @pytest.mark.parametrize("sampler", CASES)
 def test_shapes_and_energies_of_a_nested_position(sampler):
-    num_chains = sampler.coupling.needs.num_chains or 2
+    num_chains = sampler.coupling.traits.num_chains or 2
     run = iso.sample(energy, sampler, num_steps=20, num_chains=num_chains, num_runs=3, init=nested)
     chains = NUM_LADDERS if isinstance(sampler.coupling, Exchange) else num_chains
     count = run.num_draws
@@ -89,7 +89,7 @@ def test_shapes_and_energies_of_a_nested_position(sampler):
 def test_a_single_run_in_double_precision(name):
     sampler = build(name)
     with jax.enable_x64(True):
-        num_chains = sampler.coupling.needs.num_chains or 2
+        num_chains = sampler.coupling.traits.num_chains or 2
         start = lambda key: jax.random.normal(key, (3,), jnp.float64)  # noqa: E731
         run = iso.sample(energy, sampler, num_steps=12, num_chains=num_chains, init=start)
         expected = jax.vmap(jax.vmap(energy))(run.draws)

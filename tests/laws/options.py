@@ -16,7 +16,7 @@ import numpy as np
 import isotherm as iso
 from isotherm.contour.weight_rule import RegularizedWeights
 from isotherm.estimators import ControlVariate
-from isotherm.exchange import AllPairs, DeterministicEvenOdd, EquiAcceptance, PilotLadder, StochasticEvenOdd
+from isotherm.exchange import AllPairs, DeterministicEvenOdd, EquiAcceptance, LadderSearch, StochasticEvenOdd
 from isotherm.foundation.parts import Part
 from isotherm.samplers import METHODS
 from isotherm.samplers.contour_options import CONTOUR_DEFAULTS, WEIGHTED_DEFAULTS
@@ -85,7 +85,7 @@ AWAY: dict[str, Any] = {
     "intensity": 0.5,
     "is_exact": True,
     "jump": 0.8,
-    "ladder": PilotLadder(num_steps=500),
+    "ladder": LadderSearch(num_steps=500),
     "max_displacement": 0.3,
     "measure_every": 10,
     "num_measured": 40,

@@ -195,7 +195,7 @@ def test_the_widths_of_intervals_hold_the_truth():
 
 
 def test_significance_grows_with_the_number_of_coordinates():
-    from isotherm.diagnostics.bias import significant
+    from isotherm.run.bias import significant
 
     assert significant(1) < significant(100)
     tail = 2 * scipy.special.stdtr(19, -significant(100))

@@ -9,7 +9,7 @@ import pytest
 import scipy
 
 import isotherm as iso
-from isotherm.run.contour_noise import WeightFunction, local_noise
+from isotherm.contour.energy_noise import WeightFunction, local_noise
 from tests.statistics import FAIL, PASS
 
 

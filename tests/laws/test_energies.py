@@ -83,7 +83,7 @@ def test_ratios_over_a_wide_range_of_energies(highest, run):
     """Flattened draws of a quadratic energy in 50 dimensions: log Z(2) - log Z(1) = 25 log 2, whatever the range."""
     energies = np.random.default_rng(0).uniform(0.0, highest, (1, 8, 4_000))
     log_weights = 24 * np.log(energies) - energies
-    wide = dataclasses.replace(run, energies=energies, log_weights=log_weights, checkup=None)
+    wide = dataclasses.replace(run, energies=energies, log_weights=log_weights, bias_probe=None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OverlapWarning)
         found = wide.log_z_ratio(2.0)

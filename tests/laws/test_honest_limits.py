@@ -208,7 +208,7 @@ def test_one_visit_to_far_blobs_shows_in_the_energy_and_the_distance():
         seen = draws.copy()
         seen[3, 2_000 : 2_000 + visit, 0] = 30.0 * (-1.0) ** np.arange(visit)
         energies = 0.5 * np.sum(seen**2, axis=-1)
-        run = dataclasses.replace(quiet, draws=seen, energies=energies, checkup=None)
+        run = dataclasses.replace(quiet, draws=seen, energies=energies, bias_probe=None)
         found[name] = [note for note in run.summary().notes if note.startswith(beginning)]
     assert found["never"] == []
     assert len(found["once"]) > 0

@@ -71,7 +71,7 @@ def test_a_ladder_that_is_to_be_found_cannot_be_used_by_hand():
 
 
 def pilot(step_size, num_steps):
-    return iso.resgld(step_size, ladder=iso.exchange.PilotLadder(num_steps))
+    return iso.resgld(step_size, ladder=iso.exchange.LadderSearch(num_steps))
 
 
 def test_a_search_shows_what_it_does_and_what_it_found(capsys):
@@ -126,7 +126,7 @@ def test_a_ladder_is_found_for_constrained_parameters():
     inside = {"rate": transforms.positive(), "shares": transforms.simplex()}
     problem = transforms.constrain(lambda x: jnp.log(x["rate"]) - x["rate"] + jnp.sum(jnp.log(x["shares"])), inside)
     init = {"rate": 1.0, "shares": jnp.array([0.2, 0.3, 0.5])}
-    sampler = iso.resgld(0.02, ladder=iso.exchange.PilotLadder(500))
+    sampler = iso.resgld(0.02, ladder=iso.exchange.LadderSearch(500))
     run = iso.sample(problem, sampler, num_steps=20_000, init=init, progress=False)
     found = run.estimate(lambda x: x["rate"])
     assert found.mean == pytest.approx(2.0, abs=5 * float(found.std_error))

@@ -8,7 +8,7 @@ from flax import nnx
 from sklearn.datasets import load_digits
 
 import isotherm as iso
-from isotherm.diagnostics.bias import error_of
+from isotherm.run.bias import error_of
 from isotherm.run.estimates import TOO_HOT, UNKNOWN_BIAS
 from tests.laws.test_bias import momentum_excess
 

@@ -8,9 +8,9 @@ import pytest
 
 import isotherm as iso
 from isotherm.contour import Partition
-from isotherm.diagnostics.coupling_notes import _share_of_replicas
+from isotherm.exchange.diagnosis import _share_of_replicas
 from isotherm.driver.records_to_host import without_diverged
-from isotherm.run.contour_noise import WeightFunction
+from isotherm.contour.energy_noise import WeightFunction
 from tests.laws.exact import PRECISION, tilts
 from tests.statistics import PASS, z_score
 from tests.targets import langevin_variance
@@ -145,7 +145,7 @@ def test_advice_on_two_rungs_is_what_a_run_then_does():
 
 
 def test_a_search_starts_from_the_temperature_of_the_target():
-    sampler = iso.resgld(0.02, temperatures=(1.0, 4.0), temperature_factor=3.0, ladder=iso.exchange.PilotLadder(500))
+    sampler = iso.resgld(0.02, temperatures=(1.0, 4.0), temperature_factor=3.0, ladder=iso.exchange.LadderSearch(500))
     advice = iso.advise(normal, sampler, num_steps=1_000, init=jnp.zeros(2), factors=(1.0,))
     assert advice.found is not None
     assert advice.found.ladder.temperatures[0] == pytest.approx(3.0)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import isotherm as iso
-from isotherm.contour import Partition, PilotPartition
+from isotherm.contour import Partition, PartitionSearch
 from isotherm.targets import csgld_mixture
 
 # Short runs of many programs.
@@ -54,7 +54,7 @@ def test_a_pilot_checks_a_given_partition():
     target = csgld_mixture()
     given = Partition(2.0, 1.0, 50)
     run = iso.sample(
-        target.potential, iso.csgld(0.1, partition=PilotPartition(200, given)), num_steps=100, init=target.init
+        target.potential, iso.csgld(0.1, partition=PartitionSearch(200, given)), num_steps=100, init=target.init
     )
     assert vars(partition_of(run)) == vars(given)
 

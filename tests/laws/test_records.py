@@ -10,7 +10,7 @@ import pytest
 from jax import Array
 
 import isotherm as iso
-from isotherm.coupling import Coupling, Needs, Observed
+from isotherm.coupling import Coupling, Traits, Observed
 from isotherm.foundation.randomness import uniforms
 from isotherm.kernels import SGHMC, SGLD, Move
 from isotherm.samplers.sampler import Sampler
@@ -72,7 +72,7 @@ class Swaps(Coupling):
 
     @property
     def needs(self):
-        return Needs(num_chains=2)
+        return Traits(num_chains=2)
 
     def observe(self, state):
         return Observed({"rung": state.rung}, jnp.argmin(state.rung)[None])

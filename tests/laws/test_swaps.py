@@ -75,12 +75,12 @@ def stage(exchange, noise_scale, num_iterations=1, knows_variance=True, num_draw
             rule = state.rule._replace(variance=jnp.full_like(state.rule.variance, 2 * noise_scale**2))
             state = state._replace(rule=rule)
         draws = exchange.draw(key, jnp.arange(num_iterations), RUNGS)
-        noise = jax.random.normal(jax.random.wrap_key_data(key), (num_iterations, 1 + exchange.needs.num_fresh, RUNGS))
+        noise = jax.random.normal(jax.random.wrap_key_data(key), (num_iterations, 1 + exchange.traits.num_fresh, RUNGS))
 
         def iteration(state, inputs):
             k, drawn, xi = inputs
             energies = 0.5 * x**2 + noise_scale * xi
-            fresh = energies[1:] if exchange.needs.num_fresh else None
+            fresh = energies[1:] if exchange.traits.num_fresh else None
             alive = jnp.ones(RUNGS, bool)
             seen = CouplingInputs(energies[0], 0.0 * x, alive, jnp.ones(()), jnp.ones(()), k, fresh)
             state, _ = exchange.update(state, drawn, seen)

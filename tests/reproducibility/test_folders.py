@@ -115,10 +115,10 @@ def test_another_energy_that_is_equal_at_the_start_is_refused(tmp_path, num_step
 
 
 def test_a_ladder_that_a_pilot_found_is_kept_when_a_run_goes_on(tmp_path, monkeypatch):
-    ladder = iso.resgld(0.02, ladder=iso.exchange.PilotLadder(200))
+    ladder = iso.resgld(0.02, ladder=iso.exchange.LadderSearch(200))
     first = iso.sample(energy, ladder, num_steps=300, init=jnp.zeros(2), out=tmp_path / "run")
     monkeypatch.setattr("isotherm.pilots.ladder.find_ladder", None)
     longer = iso.resume(tmp_path / "run", energy, ladder, num_steps=600)
     np.testing.assert_array_equal(longer.draws[:, :300], first.draws[:])
     with pytest.raises(ValueError, match=r"`sampler.step_size` must be 0.02"):
-        iso.resume(tmp_path / "run", energy, iso.resgld(0.01, ladder=iso.exchange.PilotLadder(200)), num_steps=900)
+        iso.resume(tmp_path / "run", energy, iso.resgld(0.01, ladder=iso.exchange.LadderSearch(200)), num_steps=900)

@@ -13,8 +13,8 @@ import pytest
 
 import isotherm as iso
 from isotherm.run import estimates, moments
-from isotherm.run.names import coordinate_name, coordinate_names, shapes_of
-from isotherm.run.run_data import RunData
+from isotherm.foundation.positions import coordinate_name, coordinate_names, shapes_of
+from isotherm.run.run import Run
 from isotherm.run.storage.stored_array import StoredArray
 
 
@@ -93,7 +93,7 @@ def test_a_run_prints_five_lines_and_reads_nothing(plain, stored, monkeypatch):
 
     monkeypatch.setattr(StoredArray, "__getitem__", read)
     monkeypatch.setattr(StoredArray, "__array__", read)
-    monkeypatch.setattr(RunData, "bias", property(read))
+    monkeypatch.setattr(Run, "bias", property(read))
     for run in (plain, stored):
         lines = repr(run).splitlines()
         assert len(lines) == 5

@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import pytest
 
 import isotherm as iso
-from isotherm.run.spent import SPENT, time_of
+from isotherm.run.headline import time_of
+from isotherm.run.storage.saving import SPENT
 
 
 def energy(x):

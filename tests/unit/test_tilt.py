@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy
 
-from isotherm.diagnostics.bias import bias_of
+from isotherm.run.bias import bias_of
 from isotherm.diagnostics.tilt import Dynamics, Epoch, Probes, heard_of_epochs, tilts_of
 from isotherm.kernels.kernel import StepErrors
 from isotherm.kernels.sghmc import SGHMC

@@ -8,8 +8,9 @@ from jax.core import Tracer
 
 from isotherm.foundation.errors import refuse
 from isotherm.foundation.optional import require
+from isotherm.pilots.resolve import resolve
 from isotherm.samplers.loop import Info, LoopState, begin, start
-from isotherm.samplers.sampler import Sampler, as_potential, check_sampler
+from isotherm.samplers.sampler import AnySampler, Specification, as_potential, check_sampler
 
 
 class AlgorithmState(NamedTuple):
@@ -24,7 +25,9 @@ class AlgorithmState(NamedTuple):
     loop: LoopState
 
 
-def to_blackjax(sampler: Sampler, potential: Any, num_chains: int | None = None) -> Any:
+def to_blackjax(
+    sampler: AnySampler, potential: Any, num_chains: int | None = None, init: Any = None, seed: Any = 0
+) -> Any:
     """A `SamplingAlgorithm` of BlackJAX: `init(position, rng_key=None)` and `step(rng_key, state)`, which returns (state, info).
 
     BlackJAX hands a new key to every step, so that batches are drawn anew each time: shuffled epochs become independent batches.
@@ -32,10 +35,12 @@ def to_blackjax(sampler: Sampler, potential: Any, num_chains: int | None = None)
     the user means. `jax.jit`, `jax.vmap` and `jax.lax.scan` work around both functions.
 
     Args:
-        sampler: any sampler that needs no pilot.
+        sampler: any sampler.
         potential: what to sample; a plain function is taken as an energy. Its data must not stream.
         num_chains: chains of one state, all from the same start. None is one without an axis of chains, for `jax.vmap`; for a
             coupling that needs several, that many.
+        init: where pilots start for a sampler with `ladder="auto"` or `partition="auto"`; as in `sample`.
+        seed: of these pilots.
 
     Example:
         >>> import isotherm as iso, jax
@@ -44,15 +49,18 @@ def to_blackjax(sampler: Sampler, potential: Any, num_chains: int | None = None)
         >>> state, info = algorithm.step(jax.random.key(0), state)  # doctest: +SKIP
     """
     base = require("blackjax.base", None)
-    potential = as_potential(potential)
-    check_sampler(sampler).refuse_open_ladder()
+    potential, sampler = as_potential(potential), check_sampler(sampler)
     if potential.is_streamed:
         refuse(
             "potential", "one whose data do not stream", "a stream", "Give the data on the device, or use `iso.sample`."
         )
+    if isinstance(sampler, Specification):
+        sampler = resolve(potential, sampler, init=init, num_chains=num_chains, seed=seed).sampler
     stored, space = potential.on_device(), potential.space
     number = sampler.choose_num_chains(num_chains)
-    is_single = num_chains is None and sampler.coupling.needs.num_chains is None
+    is_single = num_chains is None and sampler.coupling.traits.num_chains is None
+
+    settled = sampler
 
     def shown(loop: LoopState) -> AlgorithmState:
         position = jax.tree.map(lambda leaf: leaf[0], loop.position) if is_single else loop.position
@@ -63,11 +71,11 @@ def to_blackjax(sampler: Sampler, potential: Any, num_chains: int | None = None)
         free = position if space is None else space.unconstrained(position)
         if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(free)):
             starts = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (number, *jnp.shape(leaf))), free)
-            return shown(begin(sampler, stored, starts))
-        return shown(start(sampler, potential, free, number))
+            return shown(begin(settled, stored, starts))
+        return shown(start(settled, potential, free, number))
 
     def step(rng_key: Any, state: AlgorithmState) -> tuple[AlgorithmState, Info]:
-        loop, info = sampler.step(rng_key, state.loop.replaced(potential=stored))
+        loop, info = settled.step(rng_key, state.loop.replaced(potential=stored))
         return shown(loop), jax.tree.map(lambda leaf: leaf[0], info) if is_single else info
 
     return base.SamplingAlgorithm(init, step)

@@ -16,7 +16,7 @@ from isotherm.foundation.parts import as_arguments, number_dtype
 from isotherm.foundation.randomness import normals_like, seed_words
 from isotherm.foundation.schedules import as_schedule
 from isotherm.kernels.kernel import Move
-from isotherm.samplers.sampler import Sampler
+from isotherm.samplers.sampler import AnySampler, Sampler, Specification
 
 
 class OptaxState(NamedTuple):
@@ -33,7 +33,7 @@ class OptaxState(NamedTuple):
     iteration: Array
 
 
-def as_optax(sampler: Sampler, seed: Any = 0) -> optax.GradientTransformation:
+def as_optax(sampler: AnySampler, seed: Any = 0) -> optax.GradientTransformation:
     """A gradient transformation that makes the moves of a sampler, for one chain.
 
     Units: `update` takes the gradient of the energy U = -log prior - (N/n) * sum of log likelihoods. For a loss that is a mean over
@@ -59,7 +59,7 @@ def as_optax(sampler: Sampler, seed: Any = 0) -> optax.GradientTransformation:
         >>> optax.apply_updates(params, updates).shape
         (2,)
     """
-    _check(sampler)
+    sampler = _checked(sampler)
     words = seed_words(seed)
     key = np.asarray(open_streams(words, np.zeros((), np.int32), 1).kernel)[0]
 
@@ -85,7 +85,9 @@ def as_optax(sampler: Sampler, seed: Any = 0) -> optax.GradientTransformation:
     return optax.GradientTransformation(init, update)
 
 
-def _check(sampler: Sampler) -> None:
+def _checked(sampler: Any) -> Sampler:
+    if isinstance(sampler, Specification):
+        sampler.refuse()
     if not isinstance(sampler, Sampler):
         refuse("sampler", "a sampler", repr(sampler), "Pass iso.sgld(step_size), say.")
     remedy = "Use `iso.sample`, or a loop by hand with `sampler.init` and `sampler.step`, which see all chains and their energies."
@@ -94,6 +96,7 @@ def _check(sampler: Sampler) -> None:
         refuse("sampler", "one of independent chains, such as `iso.sgld`", repr(sampler), remedy)
     if not isinstance(sampler.estimator, Plain) or kernel.needs_curvature:
         refuse("sampler", "one that needs nothing but a gradient, such as `iso.sgld`", repr(sampler), remedy)
+    return sampler
 
 
 def _at(state: Any, position: Any) -> Any:

@@ -10,14 +10,14 @@ from jax import Array
 from isotherm.api.sample import sample
 from isotherm.coupling import Observed
 from isotherm.exchange import Adjacent, Corrected, Exchange, expected_round_trip, optimal_window
-from isotherm.exchange.ladder import PilotLadder
+from isotherm.exchange.ladder import LadderSearch
 from isotherm.exchange.rules import Pairing
 from isotherm.exchange.schemes import Scheme
 from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import check_integer, check_real, refuse, short
 from isotherm.pilots.ladder import FoundLadder, find_ladder
 from isotherm.potentials.start import choose_init, first_position
-from isotherm.samplers.sampler import Sampler, as_potential, check_sampler
+from isotherm.samplers.sampler import AnySampler, Sampler, Specification, as_potential, check_sampler
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Advice:
 @checked_call()
 def advise(
     potential: Any,
-    sampler: Sampler,
+    sampler: AnySampler,
     *,
     num_steps: int,
     factors: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0, 16.0, np.inf),
@@ -86,21 +86,30 @@ def advise(
         >>> bool((advice.rates > 0.3).all())
         True
     """
-    potential, coupling = as_potential(potential), check_sampler(sampler).coupling
+    potential, sampler = as_potential(potential), check_sampler(sampler)
     check_integer("num_steps", num_steps, 1, "Give the iterations of the pilot.")
-    if not isinstance(coupling, Exchange) or not isinstance(coupling.rule, Corrected):
+    is_open = isinstance(sampler, Specification) and isinstance(sampler.search, LadderSearch)
+    if isinstance(sampler, Specification) and is_open:
+        sampler = sampler.completed(sampler.search.example(sampler.plain))
+    coupling = sampler.coupling if isinstance(sampler, Sampler) else None
+    if (
+        not isinstance(sampler, Sampler)
+        or not isinstance(coupling, Exchange)
+        or not isinstance(coupling.rule, Corrected)
+    ):
         remedy = "Give one such as `iso.resgld(...)`."
         refuse("sampler", "a replica exchange sampler with the corrected rule", sampler.name, remedy)
-    if callable(sampler.temperature):
-        remedy = "Leave out `temperature_factor`, and advise on the ladder at the temperature that matters."
-        refuse("sampler", "one of constant temperatures", "a schedule of them", remedy)
+    if callable(sampler.temperature) or callable(sampler.step_size):
+        remedy = "Leave out `temperature_factor` and `step_factor`, and advise on the ladder at the temperature that matters."
+        refuse("sampler", "one of constant temperatures and step sizes", "a schedule of them", remedy)
     if not isinstance(factors, (tuple, list)):
         refuse("factors", "a tuple of correction factors", short(factors), "Write `factors=(1.0, 4.0)`, say.")
     for factor in factors:
         check_real("factors", factor if factor != np.inf else 1.0, "Give positive numbers or infinity.", above=0.0)
-    is_open = isinstance(coupling.ladder, PilotLadder)
-    first = first_position(choose_init(init, potential), seed)
-    found = find_ladder(potential, sampler, first, num_steps, seed, progress) if search or is_open else None
+    found = None
+    if search or is_open:
+        start = first_position(choose_init(init, potential), seed)
+        found = find_ladder(potential, sampler, start, num_steps, seed, progress)
     ladder = found.ladder if found is not None and is_open else coupling.ladder
     rule = dataclasses.replace(coupling.rule, correction_factor=1.0)
     watched = _Watched(ladder, _Never(), rule)

@@ -10,32 +10,33 @@ from typing import Any
 import jax
 import numpy as np
 
-from isotherm.api.sample import check_run, ready
+from isotherm.api.sample import ready
 from isotherm.driver.checkpoints import Checkpoints
+from isotherm.driver.choose import check_run
 from isotherm.driver.describe import differences
-from isotherm.driver.drive import Host, Reached, drive
+from isotherm.driver.drive import HostOptions, ResumePoint, drive
 from isotherm.driver.layout import Layout
 from isotherm.driver.lock import locked
 from isotherm.driver.progress import Status
 from isotherm.driver.settings import Settings, thread_pool_size
 from isotherm.engine.program import identity
-from isotherm.exchange import Exchange, Ladder, PilotLadder
 from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import check_folder, refuse
+from isotherm.foundation.positions import named_leaves
+from isotherm.pilots.resolve import resolve_at
 from isotherm.potentials.potential import Potential
 from isotherm.potentials.start import on_host
 from isotherm.run.run import Run
-from isotherm.run.storage.pytree_json import named_leaves
 from isotherm.run.storage.saving import seconds_until
 from isotherm.run.storage.store import check_format, read_json, read_records, write_json
-from isotherm.samplers.sampler import Sampler, as_potential, check_sampler
+from isotherm.samplers.sampler import AnySampler, as_potential, check_sampler
 
 
 @checked_call()
 def resume(
     folder: str | pathlib.Path,
     potential: Potential | Callable[[Any], Any] | None = None,
-    sampler: Sampler | None = None,
+    sampler: AnySampler | None = None,
     *,
     num_steps: int | None = None,
     init: Any = None,
@@ -75,17 +76,17 @@ def resume(
         refuse("potential", "given, and `sampler` too", "None", remedy)
     check_sampler(sampler)
     with locked(folder, "folder"):
-        host = Host(folder, checkpoint_every, progress, throw, callback, measure_bias)
+        host = HostOptions(folder, checkpoint_every, progress, throw, callback, measure_bias)
         return _go_on(as_potential(potential), sampler, num_steps, init, collect, host)
 
 
 def go_on_with(
     potential: Potential,
-    sampler: Sampler,
+    sampler: AnySampler,
     settings: Settings,
     init: Any,
     collect: Callable[[Any], Any],
-    host: Host,
+    host: HostOptions,
 ) -> Run:
     """For `sample(resume=True)`: go on with the run in the host's folder, whose settings must be those that are asked for."""
     assert host.folder is not None
@@ -100,11 +101,11 @@ def go_on_with(
 
 def _go_on(
     potential: Potential,
-    sampler: Sampler,
+    sampler: AnySampler,
     num_steps: int | None,
     init: Any,
     collect: Callable[[Any], Any],
-    host: Host,
+    host: HostOptions,
 ) -> Run:
     began, folder = time.perf_counter(), host.folder
     assert folder is not None
@@ -116,18 +117,18 @@ def _go_on(
     position = _read_start(folder, init)
     if Layout(None, settings.num_runs, settings.num_ladders).total is None:
         position = jax.tree.map(lambda leaf: leaf[None], position)
-    sampler = _with_stored_ladder(sampler, config)
-    check_run(potential, sampler, settings, position, collect)
-    prepared = ready(potential, sampler, settings, position, collect, config["source"])
+    resolved = resolve_at(potential, sampler, settings, position, stored=config["choices"])
+    check_run(potential, resolved.sampler, settings, position, collect)
+    prepared = ready(potential, resolved, settings, position, collect, config["source"])
     asked = prepared.configs[0]
     _compare(config, asked)
     checkpoints = Checkpoints(folder)
     found = checkpoints.restore(jax.eval_shape(lambda: prepared.program._init(prepared.position))[0])
     checkpoints.close()
-    reached = Reached()
+    reached = ResumePoint()
     if found is not None:
         _compare_energies(found.energies, prepared.recognized_by(found.carry))
-        reached = Reached(found.carry, found.iteration, found.num_records, seconds_until(folder))
+        reached = ResumePoint(found.carry, found.iteration, found.num_records, seconds_until(folder))
     complete = _complete_run(folder, settings.num_steps, host.measure_bias)
     if complete is not None:
         return complete
@@ -138,15 +139,6 @@ def _go_on(
         write_json(folder / "run.json", {**stored, "config": config})
     prepared = dataclasses.replace(prepared, configs=(config,))
     return drive(prepared, host, reached, began)[0]
-
-
-def _with_stored_ladder(sampler: Sampler, config: dict[str, Any]) -> Sampler:
-    """A sampler whose ladder a pilot was to find, with the one that was found when the run was started."""
-    coupling, stored = sampler.coupling, config["sampler"].get("coupling", {}).get("ladder")
-    if not isinstance(coupling, Exchange) or not isinstance(coupling.ladder, PilotLadder) or stored is None:
-        return sampler
-    ladder = Ladder(tuple(stored["step_sizes"]), tuple(stored["temperatures"]))
-    return dataclasses.replace(sampler, coupling=dataclasses.replace(coupling, ladder=ladder))
 
 
 def _complete_run(folder: pathlib.Path, num_steps: int, wants_bias: bool) -> Run | None:

@@ -9,31 +9,30 @@ from typing import Any
 
 import numpy as np
 
-from isotherm.driver.choose import check_collect, collect_of, settings_of
+from isotherm.driver.choose import check_run, collect_of, settings_of, starts_of
 from isotherm.driver.describe import environment
-from isotherm.driver.drive import Host, Reached, drive
+from isotherm.driver.drive import HostOptions, ResumePoint, drive
 from isotherm.driver.layout import Layout
 from isotherm.driver.lock import LOCK, locked
-from isotherm.driver.prepare import PreparedRun, prepare, temperature_of_draws
+from isotherm.driver.prepare import PreparedRun, prepare
 from isotherm.driver.progress import Status
 from isotherm.driver.settings import Settings
 from isotherm.engine.program import identity
 from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import check_folder, check_real, refuse
 from isotherm.foundation.user_functions import check_function
-from isotherm.pilots.energies import with_pilot
-from isotherm.pilots.ladder import with_ladder
+from isotherm.pilots.resolve import Resolved, resolve_at
 from isotherm.potentials.potential import Potential
-from isotherm.potentials.start import choose_init, first_position, start_positions
+from isotherm.potentials.start import choose_init, first_position
 from isotherm.run.run import Run
 from isotherm.run.storage.store import FORMAT, write_arrays, write_json
-from isotherm.samplers.sampler import Sampler, as_potential, check_sampler
+from isotherm.samplers.sampler import AnySampler, as_potential, check_sampler
 
 
 @checked_call()
 def sample(
     potential: Potential | Callable[[Any], Any],
-    sampler: Sampler,
+    sampler: AnySampler,
     *,
     num_steps: int,
     num_chains: int | None = None,
@@ -125,11 +124,11 @@ def sample(
         "chain_mode": chain_mode,
         "block_length": block_length,
     }
-    # All that can be refused is refused before a pilot runs, which may decide on the number of chains.
+    # Everything that can be refused is refused before a pilot runs, which may decide on the number of chains.
     settings = settings_of(sampler, init, **given)
-    position = _starts(init, settings)
+    position = starts_of(init, settings)
     check_run(potential, sampler, settings, position, collect)
-    host = Host(folder, checkpoint_every, progress, throw, callback, measure_bias)
+    host = HostOptions(folder, checkpoint_every, progress, throw, callback, measure_bias)
     if resume and folder is not None and (folder / "run.json").exists():
         from isotherm.api.resume import go_on_with
 
@@ -137,50 +136,32 @@ def sample(
     with contextlib.ExitStack() as stack:
         if folder is not None:
             stack.enter_context(_claimed(folder))
-        tick, chosen = time.perf_counter(), sampler
-        sampler = with_ladder(potential, sampler, lambda: first_position(init, seed), seed, progress)
-        ladder_seconds = 0.0
-        if sampler is not chosen:
-            ladder_seconds = time.perf_counter() - tick
-            settings = settings_of(sampler, init, **given)
-            position = _starts(init, settings)
-            check_run(potential, sampler, settings, position, collect)
-        prepared = ready(potential, sampler, settings, position, collect, source, ladder_seconds)
+        resolved = resolve_at(potential, sampler, settings, position, progress)
+        if resolved.sampler is not sampler:
+            settings = settings_of(resolved.sampler, init, **given)
+            position = starts_of(init, settings)
+            check_run(potential, resolved.sampler, settings, position, collect)
+        prepared = ready(potential, resolved, settings, position, collect, source)
         if folder is not None:
             _write_start(prepared, folder)
-        return drive(prepared, host, Reached(), began)[0]
-
-
-def _starts(init: Any, settings: Settings) -> Any:
-    layout = Layout(None, settings.num_runs, settings.num_ladders)
-    return start_positions(init, settings.seed_words(), layout.run_numbers, settings.num_chains)
-
-
-def check_run(
-    potential: Potential, sampler: Sampler, settings: Settings, position: Any, collect: Callable[[Any], Any]
-) -> None:
-    """Refuse, before any work, what cannot be run."""
-    sampler.check(potential, position)
-    check_collect(collect, potential, position)
-    potential.check_temperature(temperature_of_draws(sampler, settings.record_times(sampler.window)))
+        return drive(prepared, host, ResumePoint(), began)[0]
 
 
 def ready(
     potential: Potential,
-    sampler: Sampler,
+    resolved: Resolved,
     settings: Settings,
     position: Any,
     collect: Callable[[Any], Any],
     source: dict[str, Any] | None,
-    pilot_seconds: float = 0.0,
 ) -> PreparedRun:
-    """A run of one sampler that `check_run` has let pass. `pilot_seconds` were spent on pilots before."""
+    """A run of one sampler that `check_run` has let pass."""
     layout = Layout(None, settings.num_runs, settings.num_ladders)
-    tick, chosen = time.perf_counter(), sampler
-    sampler = with_pilot(potential, sampler, settings, position)
-    pilot_seconds += 0.0 if sampler is chosen else time.perf_counter() - tick
-    prepared = prepare(potential, (sampler,), settings, layout, position, collect_of(collect, potential), source)
-    return dataclasses.replace(prepared, pilot_seconds=pilot_seconds)
+    kept = collect_of(collect, potential)
+    prepared = prepare(
+        potential, (resolved.sampler,), settings, layout, position, kept, source, choices=resolved.choices
+    )
+    return dataclasses.replace(prepared, pilot_seconds=resolved.seconds)
 
 
 def _write_start(prepared: PreparedRun, folder: pathlib.Path) -> None:

@@ -8,26 +8,26 @@ from typing import Any
 import jax
 import numpy as np
 
-from isotherm.driver.choose import check_collect, collect_of, settings_of
-from isotherm.driver.drive import Host, Reached, drive
+from isotherm.driver.choose import check_run, collect_of, settings_of, starts_of
+from isotherm.driver.drive import HostOptions, ResumePoint, drive
 from isotherm.driver.layout import Layout
-from isotherm.driver.prepare import prepare, temperature_of_draws
+from isotherm.driver.prepare import prepare
 from isotherm.driver.settings import Settings
 from isotherm.engine.program import identity
 from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import refuse, short
 from isotherm.foundation.user_functions import check_function
-from isotherm.pilots.energies import with_pilot
+from isotherm.pilots.resolve import Resolved, resolve_at
 from isotherm.potentials.potential import Potential
 from isotherm.potentials.start import choose_init, start_positions
 from isotherm.run.run import Run
-from isotherm.samplers.sampler import Sampler, as_potential, check_sampler
+from isotherm.samplers.sampler import AnySampler, Sampler, as_potential, check_sampler
 
 
 @checked_call()
 def sweep(
     potential: Potential | Callable[[Any], Any],
-    samplers: Mapping[Any, Sampler] | Sequence[Sampler],
+    samplers: Mapping[Any, AnySampler] | Sequence[AnySampler],
     *,
     num_steps: int,
     num_chains: int | None = None,
@@ -83,22 +83,25 @@ def sweep(
         refuse("samplers", "a dict or a list of samplers", "none", "Give {0.01: iso.sgld(0.01), ...}.")
     check_function("collect", collect, "lambda x: x")
     for sampler in named.values():
-        check_sampler(sampler).refuse_open_ladder()
+        check_sampler(sampler)
     init = choose_init(init, potential)
     given = {"num_steps": num_steps, "num_runs": num_runs, "num_ladders": num_ladders, "seed": seed}
     given |= {"thinning": thinning, "burn_in": burn_in, "track_best": track_best, "chain_mode": chain_mode}
-    pilot_seconds: dict[Any, float] = {}
+    resolved: dict[Any, Resolved] = {}
     groups: dict[Any, list[tuple[Any, Sampler, Settings]]] = {}
+    # All of them are checked before the first pilot.
+    checked = {}
     for name, sampler in named.items():
         settings = settings_of(sampler, init, num_chains=num_chains, **given)
-        layout = Layout(None, settings.num_runs, settings.num_ladders)
-        position = start_positions(init, settings.seed_words(), layout.run_numbers, settings.num_chains)
-        sampler.check(potential, position)
-        check_collect(collect, potential, position)
-        potential.check_temperature(temperature_of_draws(sampler, settings.record_times(sampler.window)))
-        tick = time.perf_counter()
-        settled = with_pilot(potential, sampler, settings, position)
-        pilot_seconds[name] = 0.0 if settled is sampler else time.perf_counter() - tick
+        position = starts_of(init, settings)
+        check_run(potential, sampler, settings, position, collect)
+        checked[name] = settings, position
+    for name, sampler in named.items():
+        settings, position = checked[name]
+        resolved[name] = resolve_at(potential, sampler, settings, position, progress)
+        settled = resolved[name].sampler
+        if settled is not sampler:
+            settings = settings_of(settled, init, num_chains=num_chains, **given)
         leaves, structure = jax.tree.flatten(dataclasses.replace(settled, name=""))
         shapes = tuple(np.shape(leaf) for leaf in leaves)
         groups.setdefault((structure, shapes), []).append((name, settled, settings))
@@ -109,9 +112,13 @@ def sweep(
         layout = Layout(len(group), settings.num_runs, settings.num_ladders)
         position = start_positions(init, settings.seed_words(), layout.run_numbers, settings.num_chains)
         prepared = prepare(potential, settled, settings, layout, position, collect_of(collect, potential))
-        host = Host(progress=progress, throw=throw)
-        pilots = sum(pilot_seconds[name] for name in names)
-        prepared = dataclasses.replace(prepared, pilot_seconds=pilots)
-        found = drive(prepared, host, Reached(), tick - pilots)
+        configs = zip(prepared.configs, names, strict=True)
+        chosen = [
+            {**config, "choices": [dataclasses.asdict(c) for c in resolved[name].choices]} for config, name in configs
+        ]
+        host = HostOptions(progress=progress, throw=throw)
+        pilots = sum(resolved[name].seconds for name in names)
+        prepared = dataclasses.replace(prepared, configs=tuple(chosen), pilot_seconds=pilots)
+        found = drive(prepared, host, ResumePoint(), tick - pilots)
         runs |= dict(zip(names, found, strict=True))
     return {name: runs[name] for name in named}

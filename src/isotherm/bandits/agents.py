@@ -8,7 +8,7 @@ from isotherm.contour import Partition, RegularizedWeights
 from isotherm.foundation.errors import check_choice, check_integer, check_real, refuse
 from isotherm.foundation.schedules import Annealed
 from isotherm.kernels import PSGLD
-from isotherm.samplers.sampler import Sampler
+from isotherm.samplers.sampler import AnySampler, Sampler, Specification
 
 RULES = ("average", "single")
 _PRECONDITIONER: dict[str, Any] = {"decay": 0.99, "regularizer": 1e-3, "gradient_scale": 1 / 512}
@@ -31,7 +31,7 @@ class Agent:
     """
 
     name: str
-    sampler: Sampler
+    sampler: AnySampler
     num_chains: int = 4
     num_updates: int = 16
     rule: str = "average"
@@ -46,11 +46,10 @@ class Agent:
         check_choice("rule", self.rule, RULES)
         check_real("epsilon", self.epsilon, "Give a probability.", minimum=0.0, maximum=1.0)
         check_real("dropout", self.dropout, "Give a rate.", minimum=0.0, below=1.0)
-        self.sampler.refuse_open_ladder()
+        if isinstance(self.sampler, Specification):
+            remedy = "Its data come while it is played, so that no pilot can run: give the ladder or the partition."
+            refuse("sampler", "one in which nothing is open", repr(self.sampler), remedy)
         self.sampler.choose_num_chains(self.num_chains)
-        if self.sampler.coupling.needs.pilot_steps is not None:
-            remedy = "Data come only while it is played: give the partition."
-            refuse("sampler", "one that needs no pilot for a bandit", repr(self.sampler.name), remedy)
 
 
 def eps_greedy(*, step_size: float = 5e-7, rate: float = 0.999, epsilon: float = 0.003, num_updates: int = 16) -> Agent:
@@ -109,7 +108,7 @@ def pcsgld_agent(
     return Agent("pCSGLD", sampler, num_chains=1, num_updates=64, rule=rule)
 
 
-def _contour(step_size, temperature, gain, warm_up, num_bins, width, zeta, bounds) -> Sampler:
+def _contour(step_size, temperature, gain, warm_up, num_bins, width, zeta, bounds) -> AnySampler:
     return samplers.picsgld(
         step_size,
         temperature=temperature,

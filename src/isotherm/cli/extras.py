@@ -34,5 +34,5 @@ def _missing(name: str, text: str) -> Any:
         def run(self, console: Console) -> None:
             raise ValueError(f"`isotherm {name}` is in the package isotherm-thesis: `pip install isotherm-thesis`.")
 
-    Missing.__doc__ = f"{text} Needs the package isotherm-thesis."
+    Missing.__doc__ = f"{text} Traits the package isotherm-thesis."
     return Missing

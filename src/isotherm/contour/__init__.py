@@ -2,14 +2,14 @@
 
 from isotherm.contour.contour import Contour
 from isotherm.contour.fields import Cumulative, Psi, Theta, ThetaPower
-from isotherm.contour.partition import Partition, PilotPartition, uniform_partition
+from isotherm.contour.partition import Partition, PartitionSearch, uniform_partition
 from isotherm.contour.weight_rule import RegularizedWeights
 
 __all__ = [
     "Contour",
     "Cumulative",
     "Partition",
-    "PilotPartition",
+    "PartitionSearch",
     "Psi",
     "RegularizedWeights",
     "Theta",

@@ -6,17 +6,17 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 
+from isotherm.contour.diagnosis import diagnose
 from isotherm.contour.draw_weights import log_weights_of_draws
 from isotherm.contour.fields import Field, Psi, Pulled
 from isotherm.contour.integral import init_sums, update_sums
 from isotherm.contour.learning import learn
 from isotherm.contour.multiplier import Multiplier
-from isotherm.contour.partition import NUM_BELOW, Partition, PilotPartition
+from isotherm.contour.partition import Partition
 from isotherm.contour.report import statistics_of
-from isotherm.contour.start import as_theta, check_initial_theta, masses_of, starting_masses
+from isotherm.contour.start import as_theta, check_initial_theta, starting_masses
 from isotherm.contour.state import ContourState, init_contour_state
 from isotherm.contour.theta_histogram import (
     LogTheta,
@@ -28,7 +28,8 @@ from isotherm.contour.theta_histogram import (
     log_theta_around,
 )
 from isotherm.contour.weight_rule import RegularizedWeights
-from isotherm.coupling import Coupling, CouplingInputs, Needs, Pilot, measured_variance
+from isotherm.coupling import Coupling, CouplingInputs, Traits, WeightEdges, measured_variance
+from isotherm.foundation.checks import Check, RunView
 from isotherm.foundation.errors import check_choice, check_integer, check_real, refuse
 from isotherm.foundation.gains import PolynomialGain
 from isotherm.foundation.parts import Static
@@ -64,7 +65,7 @@ class Contour(Coupling):
     mixes. A cumulative field with its large multipliers is made to find low energies fast.
 
     Attributes:
-        partition: the bins, or a pilot that finds them when a run starts.
+        partition: the bins.
         zeta: how far to flatten: 0 is the plain sampler, 1 gives a flat energy histogram at the fixed point.
         gain: g_k, a function of the iteration, in (0, 1].
         field: f, one of `isotherm.contour.fields`.
@@ -73,12 +74,11 @@ class Contour(Coupling):
         bounds: of psi; None leaves it free.
         empty_step: a step of log theta above which the lower bin counts as empty, and psi is 1 in the upper one, where energies
             end; None takes every step as a slope. Not for cumulative fields or forward slopes.
-        initial_theta: its m values, or "uniform", "decreasing", "flat" (0.1 everywhere for a cumulative field) or "pilot". None
-            takes that of the pilot, where there is one, else the uniform one.
+        initial_theta: its m values, or "uniform", "decreasing", or "flat" (0.1 everywhere for a cumulative field).
         is_frozen: whether theta stays as it starts.
         warm_up: iterations of the plain sampler before anything is learned.
         offset: subtracted from energies.
-        noise: the standard deviation of energies at one position, where it is known. A pilot measures it; else the run does.
+        noise: the standard deviation of energies at one position, where it is known; else the run measures it.
         weight_rule: None for the exact weights; or regularized ones, for a zeta so large that these degenerate.
         fold_times: when the scale of theta is folded in, often enough that it cannot underflow. Not given.
 
@@ -89,7 +89,7 @@ class Contour(Coupling):
     its top-bin slope lets CSGLD escape to infinity; bounds, the rule for empty bins and the default gain are ours (`iso.thesis`).
     """
 
-    partition: Partition | PilotPartition
+    partition: Partition
     zeta: float = 0.75
     gain: Schedule = DEFAULT_GAIN
     field: Field = dataclasses.field(default_factory=Psi)
@@ -97,7 +97,7 @@ class Contour(Coupling):
     slopes: Static[str] = "backward"
     bounds: tuple[float, float] | None = DEFAULT_BOUNDS
     empty_step: float | None = 5.0
-    initial_theta: Any = None
+    initial_theta: Any = "uniform"
     is_frozen: Static[bool] = False
     warm_up: Static[int] = 0
     offset: float = 0.0
@@ -120,43 +120,20 @@ class Contour(Coupling):
         if self.empty_step is not None:
             check_real("empty_step", self.empty_step, "Give a step of log theta, such as 5, or None.", above=0.0)
         object.__setattr__(self, "fold_times", fold_times(self.gain))
-        if self.initial_theta is None:
-            is_pilot = isinstance(self.partition, PilotPartition) and not self.field.is_cumulative
-            object.__setattr__(self, "initial_theta", "pilot" if is_pilot else "uniform")
-        else:
-            object.__setattr__(self, "initial_theta", as_theta("initial_theta", self.initial_theta))
-        if isinstance(self.partition, Partition):
-            check_initial_theta(self.initial_theta, self.bins.num_bins)
+        object.__setattr__(self, "initial_theta", as_theta("initial_theta", self.initial_theta))
+        check_initial_theta(self.initial_theta, self.partition.num_bins)
 
     @property
-    def needs(self) -> Needs:
-        return Needs(pilot_steps=self.partition.num_steps if isinstance(self.partition, PilotPartition) else None)
-
-    def with_pilot(self, pilot: Pilot) -> "Contour":
-        if isinstance(self.partition, Partition):
-            return self
-        energies = (pilot.cold - self.offset, pilot.hot - self.offset)
-        # A running sum of nothing has no logarithm.
-        bins = self.partition.fit(*energies, pilot.noise, num_below=0 if self.field.is_cumulative else NUM_BELOW)
-        initial_theta = self.initial_theta
-        if isinstance(initial_theta, str) and initial_theta == "pilot":
-            met = np.asarray(bins.index(jnp.asarray(pilot.cold - self.offset)))
-            initial_theta = masses_of(met, bins.num_bins, self.field.is_cumulative)
-        return dataclasses.replace(self, partition=bins, noise=pilot.noise, initial_theta=initial_theta)
-
-    @property
-    def bins(self) -> Partition:
-        """The partition, once it is known."""
-        if isinstance(self.partition, PilotPartition):
-            refuse("partition", "found by a pilot", repr(self.partition), "Use `iso.sample`, which runs one.")
-        return self.partition
+    def traits(self) -> Traits:
+        low, width = self.partition.low + self.offset, self.partition.width
+        return Traits(weight_edges=None if self.weight_rule else WeightEdges(low, width, self.field.is_cumulative))
 
     @property
     def multiplier(self) -> Multiplier:
         """Psi as a function of the energy."""
         is_cumulative = self.field.is_cumulative
         empty_step = None if is_cumulative or self.bounds is None else self.empty_step
-        return Multiplier(self.bins, self.zeta, self.slopes == "forward", self.bounds, is_cumulative, empty_step)
+        return Multiplier(self.partition, self.zeta, self.slopes == "forward", self.bounds, is_cumulative, empty_step)
 
     def groups(self, num_chains: int) -> Array:
         """The group of each chain, shape (P,): those that learn one theta together."""
@@ -164,9 +141,9 @@ class Contour(Coupling):
 
     def init(self, num_chains: int) -> ContourState:
         groups = 1 if self.is_shared else num_chains
-        start = starting_masses(self.initial_theta, self.bins.num_bins, self.field.is_cumulative)
+        start = starting_masses(self.initial_theta, self.partition.num_bins, self.field.is_cumulative)
         masses = jnp.broadcast_to(jnp.asarray(start, jnp.result_type(float)), (groups, len(start)))
-        is_many = self.bins.num_bins >= _BINS_TO_TRACK * num_chains
+        is_many = self.partition.num_bins >= _BINS_TO_TRACK * num_chains
         is_tracked = is_many and self.bounds is not None and not self.field.is_cumulative
         return init_contour_state(self.multiplier, masses, self.groups(num_chains), is_tracked)
 
@@ -179,7 +156,7 @@ class Contour(Coupling):
             after = self._after(state.logs, state.bins, histogram, group)
             sums = update_sums(self.multiplier, sums, group, state.bins, state.logs.steps, after.steps, self.is_shared)
         energies = inputs.energies - self.offset
-        bins = self.bins.index(energies)
+        bins = self.partition.index(energies)
         logs = log_theta_around(histogram, group, bins, self.field.is_cumulative)
         slope = self.multiplier.slope(logs.steps[int(self.multiplier.is_forward)], bins)
         psi = self.multiplier.free(slope, inputs.temperature)
@@ -189,7 +166,7 @@ class Contour(Coupling):
         log_scale, log_heaviest = jnp.log(histogram.scale)[group], log_mass(histogram, group, state.anchor[group])
         strength = self.field.strength(Pulled(log_scale, logs.here, log_psi, log_heaviest, self.zeta))
         histogram, masses = learn(self, histogram, strength, inputs)
-        is_top = bins == self.bins.num_bins - 1
+        is_top = bins == self.partition.num_bins - 1
         seen = (bounded != psi) & ~is_warming, bounded < 0, is_top
         everyone = jnp.ones_like(inputs.energies)
         multiplier = jnp.where(inputs.is_alive, bounded, 1.0).astype(everyone.dtype)
@@ -223,6 +200,9 @@ class Contour(Coupling):
 
     def statistics(self, state: ContourState) -> dict[str, Any]:
         return statistics_of(self, state)
+
+    def diagnose(self, run: RunView) -> list[Check]:
+        return diagnose(self, run, DEFAULT_BOUNDS)
 
     def _with_noise(self, state: ContourState, measure: Callable[[int], CouplingInputs]) -> ContourState:
         found = jnp.stack([part.astype(state.noise.dtype) for part in measured_variance(measure, _NUM_MEASURED)])

@@ -27,7 +27,7 @@ def log_weights_of_draws(contour: "Contour", state: ContourState) -> Array:
     if contour.weight_rule is not None:
         theta = jnp.cumsum(masses, axis=1) if contour.field.is_cumulative else masses
         here, largest = (jnp.maximum(t, FLOOR) for t in (theta[group, bins], jnp.max(theta, axis=1)[group]))
-        is_top = bins == contour.bins.num_bins - 1
+        is_top = bins == contour.partition.num_bins - 1
         # The thesis' weight is of theta as it is, which sums to one over all bins.
         log_sum = jnp.log(jnp.sum(masses, axis=1))[group]
         found = contour.weight_rule.log_weights(jnp.log(here) - log_sum, jnp.log(largest) - log_sum, is_top)
@@ -50,8 +50,8 @@ def _from_anchor(contour: "Contour", state: ContourState, group: Array, anchor: 
     theta = state.histogram.levels[0]
     theta = jnp.cumsum(theta, axis=1) if contour.field.is_cumulative else theta
     temperature = jnp.where(jnp.isfinite(state.temperature), state.temperature, 1.0)
-    above = state.energies - contour.bins.left(state.bins)
-    edge = jnp.full_like(above, 0.0 if contour.multiplier.is_forward else contour.bins.width)
+    above = state.energies - contour.partition.left(state.bins)
+    edge = jnp.full_like(above, 0.0 if contour.multiplier.is_forward else contour.partition.width)
     groups, bins = jnp.concatenate([group, group]), jnp.concatenate([state.bins, anchor])
     ends = integral_of_excess(
         contour.multiplier, theta, state.sums, groups, bins, jnp.concatenate([above, edge]), temperature

@@ -1,7 +1,7 @@
 """Partitions of the energy axis into bins of equal width with open ends."""
 
 import dataclasses
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,7 +11,7 @@ from isotherm.foundation.errors import check_integer, check_real, refuse
 from isotherm.foundation.parts import Part, Static
 
 # Bins below the lowest energy of a pilot, and the most above it.
-NUM_BELOW, _MOST_ABOVE = 200, 800
+NUM_BELOW, _MAX_ABOVE = 200, 800
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -71,37 +71,73 @@ def uniform_partition(low: float, high: float, num_bins: int) -> Partition:
     return Partition(low, (high - low) / (num_bins - 2), num_bins)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class PilotPartition(Part):
-    """A short run of the plain sampler, from which a partition is made, or by which a given one is checked.
+class FoundPartition(NamedTuple):
+    """What pilot runs found for a contour.
+
+    Attributes:
+        partition: the bins.
+        noise: the standard deviation of energies at one position.
+        bins_met: the bins of energies at the temperature of the sampler, a histogram for theta to start from.
+    """
+
+    partition: Partition
+    noise: float
+    bins_met: np.ndarray
+
+    def as_json(self) -> dict[str, Any]:
+        """What was found in types that JSON can hold."""
+        counts = np.bincount(self.bins_met, minlength=self.partition.num_bins).tolist()
+        return {**dataclasses.asdict(self.partition), "noise": self.noise, "counts": counts}
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> "FoundPartition":
+        """What was found from its `as_json`."""
+        bins = Partition(*(stored[name] for name in ("low", "width", "num_bins")))
+        return cls(bins, stored["noise"], np.repeat(np.arange(bins.num_bins), stored["counts"]))
+
+
+@dataclasses.dataclass(frozen=True)
+class PartitionSearch:
+    """A partition that short runs of the plain sampler find, or check.
 
     Attributes:
         num_steps: iterations of the pilot, once at the sampler's temperature and once at ten times that. It is run again, twice as
             long, up to 8 times that, while its energies at the sampler's temperature still drift.
         partition: to be checked: it is refused if no energy of the pilot fell between its ends. None makes one.
         width: of the bins that are made, in standard deviations of the energies at the sampler's temperature.
+        num_below: bins below the lowest energy of the pilot; 0 puts a tenth of the energies into the first bin.
+        offset: subtracted from energies.
     """
 
-    num_steps: Static[int] = 2_000
+    num_steps: int = 2_000
     partition: Partition | None = None
     width: float = 0.5
+    num_below: int = NUM_BELOW
+    offset: float = 0.0
+    name = "partition"
 
     def __post_init__(self):
         check_integer("num_steps", self.num_steps, 100, "A pilot needs some iterations to see energies.")
         check_real("width", self.width, "Give standard deviations of the energies, such as 0.5.", above=0.0)
 
-    def fit(self, cold: np.ndarray, hot: np.ndarray, noise: float, num_below: int = NUM_BELOW) -> Partition:
+    def example(self, plain: Any) -> FoundPartition:
+        """A partition on which options can be checked."""
+        return FoundPartition(self.partition or Partition(0.0, 1.0, 10), 0.0, np.zeros(1, int))
+
+    def fit(self, cold: np.ndarray, hot: np.ndarray, noise: float) -> FoundPartition:
         """A partition for energies like `cold`, up to those of `hot`, with bins no narrower than the noise."""
+        cold, hot = cold - self.offset, hot - self.offset
         every = np.concatenate([cold, hot])
         if every.size == 0:
             refuse("partition", "found by a pilot", "no finite energy in it", "Lower `step_size`, or use a `box`.")
-        if self.partition is None:
-            return fitted_partition(cold, every, max(noise, self.width * _spread(cold)), num_below)
-        edges = self.partition.edges
-        if not np.any((every > edges[0]) & (every <= edges[-1])):
+        bins = self.partition
+        if bins is None:
+            bins = fitted_partition(cold, every, max(noise, self.width * _spread(cold)), self.num_below)
+        elif not np.any((every > bins.edges[0]) & (every <= bins.edges[-1])):
             remedy = f"The pilot saw energies from {every.min():.6g} to {every.max():.6g}: choose a partition of these."
-            refuse("partition", "where energies are", f"({edges[0]:.6g}, {edges[-1]:.6g}), never entered", remedy)
-        return self.partition
+            got = f"({bins.edges[0]:.6g}, {bins.edges[-1]:.6g}), never entered"
+            refuse("partition", "where energies are", got, remedy)
+        return FoundPartition(bins, noise, np.asarray(bins.index(jnp.asarray(cold))))
 
 
 def fitted_partition(cold: np.ndarray, every: np.ndarray, width: float, num_below: int) -> Partition:
@@ -117,7 +153,7 @@ def fitted_partition(cold: np.ndarray, every: np.ndarray, width: float, num_belo
     highest = float(np.quantile(every, 0.999))
     size = max(width, 1e-6 * max(abs(highest), 1.0))
     low = float(settled.min()) - (num_below - 1) * size if num_below else float(np.quantile(settled, 0.1))
-    num_above = int(np.clip(np.ceil((highest - low) / size), 4, num_below + _MOST_ABOVE))
+    num_above = int(np.clip(np.ceil((highest - low) / size), 4, num_below + _MAX_ABOVE))
     return Partition(low, size, num_above + 2)
 
 
@@ -126,16 +162,16 @@ def _spread(cold: np.ndarray) -> float:
     return float(cold[len(cold) // 2 :].std())
 
 
-def as_partition(given: Any) -> "Partition | PilotPartition":
-    """A partition from itself or from (low, high, num_bins); "auto" and `PilotPartition` wait for a pilot."""
+def as_partition(given: Any) -> Partition | PartitionSearch:
+    """A partition from itself or from (low, high, num_bins); "auto" and `PartitionSearch` are searches."""
     if isinstance(given, Partition):
         return given
     if isinstance(given, str) and given == "auto":
-        return PilotPartition()
-    if isinstance(given, PilotPartition):
+        return PartitionSearch()
+    if isinstance(given, PartitionSearch):
         inner = None if given.partition is None else as_partition(given.partition)
         return dataclasses.replace(given, partition=inner if isinstance(inner, Partition) else None)
     if isinstance(given, tuple) and len(given) == 3:
         return uniform_partition(*given)
-    rule = 'a Partition, (low, high, num_bins), a PilotPartition, or "auto"'
+    rule = 'a Partition, (low, high, num_bins), a PartitionSearch, or "auto"'
     return refuse("partition", rule, repr(given), "Give one of them.")

@@ -22,7 +22,7 @@ def statistics_of(contour: "Contour", state: ContourState) -> dict[str, Any]:
     noise = measured if contour.noise is None else jnp.full_like(measured, contour.noise)
     # The root of the mean square over where the draws' weight is.
     squares = jnp.where(histogram.theta[:, 1:] > 0, histogram.theta[:, 1:] * jnp.diff(jnp.log(theta), axis=1) ** 2, 0.0)
-    slope = jnp.sqrt(jnp.sum(squares, axis=1)) / contour.bins.width
+    slope = jnp.sqrt(jnp.sum(squares, axis=1)) / contour.partition.width
     temperature = jnp.where(jnp.isfinite(state.temperature), state.temperature, 1.0)
     return {
         "theta": theta,

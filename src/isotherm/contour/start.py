@@ -21,10 +21,7 @@ def as_theta(name: str, given: Any) -> Any:
 def check_initial_theta(given: Any, number: int, name: str = "initial_theta") -> None:
     """Refuse what is neither the name of a start nor a positive number for each of `number` bins."""
     if isinstance(given, str):
-        check_choice(name, given, ("uniform", "decreasing", "flat", "pilot"))
-        if given == "pilot":
-            remedy = 'Give partition="auto", or a `PilotPartition`.'
-            refuse(name, "of a pilot only where there is one", "pilot", remedy)
+        check_choice(name, given, ("uniform", "decreasing", "flat"))
     elif given.shape != (number,) or not np.all(given > 0) or not np.all(np.isfinite(given)):
         refuse(name, f"{number} positive numbers", f"{given.shape}", "Give a value for every bin.")
 

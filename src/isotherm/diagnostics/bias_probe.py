@@ -7,22 +7,19 @@ from typing import Any
 import jax
 import numpy as np
 
-from isotherm.diagnostics.bias import MOST_COORDINATES, NUM_GROUPS, Bias, weights_left_out
-from isotherm.diagnostics.probe_points import centers_of, flat_numbers, moved
+from isotherm.contour.energy_noise import local_noise, weight_functions
+from isotherm.diagnostics.probe_points import centers_of, moved
 from isotherm.diagnostics.tilt import Dynamics, Epoch, Probes, largest_drift, leaf_heats_of, rates_of, tilts_of
 from isotherm.diagnostics.wells import separate
-from isotherm.driver.prepare import PreparedRun
 from isotherm.engine import program_cache
-from isotherm.engine.blocks import Carry
 from isotherm.engine.probes import Points, felt_at
-from isotherm.engine.program import identity
 from isotherm.foundation.parts import number_dtype
+from isotherm.foundation.positions import flat_numbers, named_leaves
 from isotherm.foundation.randomness import Purpose, run_keys
 from isotherm.foundation.schedules import values_at
 from isotherm.foundation.transfers import transfers_on_purpose
 from isotherm.potentials.potential import Potential, innermost
-from isotherm.run.contour_noise import local_noise, weight_functions
-from isotherm.run.storage.pytree_json import named_leaves
+from isotherm.run.bias import MOST_COORDINATES, NUM_GROUPS, Bias, weights_left_out
 from isotherm.samplers.sampler import Sampler
 
 # The share of a run's gradients that may be spent, four for a draw. Without data they are taken all at once, and cost a tenth.
@@ -41,7 +38,7 @@ _DRAWS_PER_COORDINATE = 4
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Checkup:
+class BiasProbe:
     """Measures the bias of a run.
 
     Attributes:
@@ -62,7 +59,7 @@ class Checkup:
     position: Any
     read: Any
 
-    def at(self, number: int) -> "Checkup":
+    def at(self, number: int) -> "BiasProbe":
         """That of one run out of several."""
         kept = jax.tree.map(lambda leaf: leaf[number], (self.coupling, self.preconditioner))
         return dataclasses.replace(self, coupling=kept[0], preconditioner=kept[1])
@@ -217,12 +214,11 @@ class Checkup:
 
         `energies` are two independent ones at every draw, and `read` those that its weight was made of.
         """
-        coupling = run.config["sampler"]["coupling"]
-        functions = weight_functions(run.stats, coupling)
+        functions = weight_functions(run.stats, run.config)
         if self.potential.is_exact or not self.potential.coupling_includes_prior or functions is None:
             return np.zeros((1 + NUM_GROUPS, *log_weights.shape))
         local, usual = local_noise(*energies), np.broadcast_to(np.nan_to_num(run.stats["energy_noise"]), len(read))
-        wrong, read = np.zeros_like(read), read - coupling["offset"]
+        wrong = np.zeros_like(read)
         for number, function in enumerate(functions):
             # All chains, where they share a theta.
             own = slice(None) if len(functions) == 1 else slice(number, number + 1)
@@ -260,23 +256,6 @@ class Checkup:
             is_exact,
             "num_rejected" in run.stats,
         )
-
-
-def checkups_of(prepared: PreparedRun, carry: Carry) -> list[Checkup | None]:
-    """A checkup for every sampler of a program; None where records do not hold positions."""
-    program, layout = prepared.program, prepared.layout
-    if program.collect is not identity and program.collect is not prepared.potential.space:
-        return [None for _ in prepared.samplers]
-    words = prepared.settings.seed_words()
-    coupling = layout.state(carry.state.coupling) if program.is_weighted else ()
-    preconditioner = layout.state(program.preconditioner(carry))
-    if layout.num_ladders is not None:
-        # The replicas take turns on the rung whose draws are kept.
-        preconditioner = jax.tree.map(lambda leaf: np.mean(leaf, axis=len(layout.axes)), preconditioner)
-    one = jax.tree.map(lambda leaf: np.zeros(leaf.shape[len(program.lanes) :], leaf.dtype), prepared.position)
-    given = (words, coupling, preconditioner, one, program_cache.read_by(prepared.potential))
-    made = [Checkup(prepared.potential, sampler, *given) for sampler in prepared.samplers]
-    return [each if layout.num_samplers is None else each.at(number) for number, each in enumerate(made)]
 
 
 def _structured(tree: Any, like: Any) -> Any:

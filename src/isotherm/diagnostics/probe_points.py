@@ -6,12 +6,6 @@ import jax
 import numpy as np
 
 
-def flat_numbers(tree: Any, lead: int) -> np.ndarray:
-    """The numbers of positions with so many leading axes, in one array of double precision."""
-    leaves = [np.asarray(leaf, np.float64) for leaf in jax.tree.leaves(tree)]
-    return np.concatenate([leaf.reshape(*leaf.shape[:lead], -1) for leaf in leaves], axis=-1)
-
-
 def centers_of(positions: Any, log_weights: np.ndarray, wells: np.ndarray) -> Any:
     """For every chain and well the mean of the positions (P, S, ...) of the other chains there; leaves (P, W, ...).
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from isotherm.diagnostics.bias import NUM_GROUPS, contradicted, weights_left_out
+from isotherm.run.bias import NUM_GROUPS, contradicted, weights_left_out
 
 # The share of what holds the draws, below which a mean Hessian says nothing of them.
 _LEAST_HOLD = 0.1

@@ -11,7 +11,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from isotherm.diagnostics.bias_probe import checkups_of
+from isotherm.diagnostics.bias_probe import BiasProbe
+from isotherm.diagnostics.parts import PartsOfRun
 from isotherm.driver.checkpoints import Checkpoints
 from isotherm.driver.describe import environment
 from isotherm.driver.divergence import refuse_run_without_draws, report_divergence
@@ -20,7 +21,9 @@ from isotherm.driver.prepare import PreparedRun
 from isotherm.driver.progress import Progress, Status
 from isotherm.driver.records_to_host import records_to_host, without_diverged
 from isotherm.driver.storage import check_there, writing_to
+from isotherm.engine import program_cache
 from isotherm.engine.blocks import Carry, Times
+from isotherm.engine.program import identity
 from isotherm.foundation.transfers import transfers_on_purpose
 from isotherm.run.run import Run
 from isotherm.run.storage.saving import write_end, write_progress
@@ -32,7 +35,7 @@ _GROWTH_PER_BLOCK = 16
 
 
 @dataclasses.dataclass(frozen=True)
-class Host:
+class HostOptions:
     """What surrounds the iterations; see `isotherm.sample`."""
 
     folder: pathlib.Path | None = None
@@ -44,7 +47,7 @@ class Host:
 
 
 @dataclasses.dataclass(frozen=True)
-class Reached:
+class ResumePoint:
     """How far a run is: its carry before `iteration`, None at the start, how many records were kept, and seconds up to there."""
 
     carry: Carry | None = None
@@ -54,7 +57,7 @@ class Reached:
 
 
 @transfers_on_purpose
-def drive(prepared: PreparedRun, host: Host, reached: Reached, since: float) -> list[Run]:
+def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since: float) -> list[Run]:
     """The runs after all iterations, one for each sampler, from what was reached before.
 
     `since` is when preparing began, by `time.perf_counter`; what of that were pilots is said by `prepared`.
@@ -136,27 +139,45 @@ def drive(prepared: PreparedRun, host: Host, reached: Reached, since: float) -> 
     stats = prepared.layout.state({name: value for name, value in told.items() if jax.tree.leaves(value)})
     if prepared.potential.space is not None and "best_position" in stats:
         stats["best_position"] = jax.tree.map(np.asarray, prepared.potential.space(stats["best_position"]))
-    checkups = checkups_of(prepared, carry)
-    if not host.measure_bias or interrupts.received is not None or np.all(diverged_at >= 0):
-        checkups = [None] * len(checkups)
-    # Those of a sweep go to its samplers' own runs.
-    checkup = checkups[0] if prepared.layout.num_samplers is None else None
-    totals = {"num_steps": iteration, "checkup": checkup, **spent}
-    if np.all(diverged_at >= 0):
+    is_lost = bool(np.all(diverged_at >= 0))
+    probes: list[BiasProbe | None] = [None] * len(prepared.samplers)
+    if host.measure_bias and interrupts.received is None and not is_lost:
+        probes = _bias_probes(prepared, carry)
+    parts = [PartsOfRun(sampler, prepared.potential) for sampler in prepared.samplers]
+    is_single = prepared.layout.num_samplers is None
+    totals = {"num_steps": iteration, **spent}
+    if is_lost:
         # Wherever the block ended: the result must not depend on that.
         totals["num_steps"] = min(iteration, int(diverged_at.max()) + 1)
     run = Run.assemble(sink.read(), times, stats, prepared.configs[0], environment(), **totals)
-    if prepared.layout.num_samplers is None:
-        run = run.without_noise()
+    if is_single:
+        run = dataclasses.replace(run, bias_probe=probes[0], parts=parts[0]).without_noise()
     if host.folder is not None:
         with writing_to(host.folder, iteration):
             write_end(run, host.folder)
     report_divergence(diverged_at, host.throw, prepared.layout.num_ladders is not None, prepared.potential)
     interrupts.finish()
-    if prepared.layout.num_samplers is None:
+    if is_single:
         return [run]
-    runs = (run.of_sampler(number, *own) for number, own in enumerate(zip(prepared.configs, checkups, strict=True)))
-    return [one.without_noise() for one in runs]
+    each = enumerate(zip(prepared.configs, probes, parts, strict=True))
+    return [run.of_sampler(number, *own).without_noise() for number, own in each]
+
+
+def _bias_probes(prepared: PreparedRun, carry: Carry) -> list[BiasProbe | None]:
+    """A probe for every sampler of a program; None where records do not hold positions."""
+    program, layout = prepared.program, prepared.layout
+    if program.collect is not identity and program.collect is not prepared.potential.space:
+        return [None for _ in prepared.samplers]
+    coupling = layout.state(carry.state.coupling) if program.is_weighted else ()
+    preconditioner = layout.state(program.preconditioner(carry))
+    if layout.num_ladders is not None:
+        # The replicas take turns on the rung whose draws are kept.
+        preconditioner = jax.tree.map(lambda leaf: np.mean(leaf, axis=len(layout.axes)), preconditioner)
+    one = jax.tree.map(lambda leaf: np.zeros(leaf.shape[len(program.lanes) :], leaf.dtype), prepared.position)
+    read = program_cache.read_by(prepared.potential)
+    given = (prepared.settings.seed_words(), coupling, preconditioner, one, read)
+    probes = [BiasProbe(prepared.potential, sampler, *given) for sampler in prepared.samplers]
+    return [probe if layout.num_samplers is None else probe.at(number) for number, probe in enumerate(probes)]
 
 
 def _report_interrupt(prepared: PreparedRun, folder: pathlib.Path | None, iteration: int, is_lost: bool) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from isotherm.diagnostics.bias import MOST_COORDINATES
+from isotherm.driver.choose import temperature_of_draws
 from isotherm.driver.data_source import DataSource, source_of
 from isotherm.driver.describe import describe
 from isotherm.driver.divergence import num_lost_in_data
@@ -25,16 +25,14 @@ from isotherm.engine.random_inputs import Keys, open_streams
 from isotherm.engine.records import Records
 from isotherm.foundation.errors import refuse
 from isotherm.foundation.parts import number_dtype
-from isotherm.foundation.schedules import values_at
+from isotherm.foundation.positions import named_leaves
 from isotherm.foundation.transfers import transfers_on_purpose
 from isotherm.potentials.potential import Potential, energy_trace, innermost
+from isotherm.run.bias import MOST_COORDINATES
 from isotherm.run.record_times import RecordTimes
-from isotherm.run.storage.pytree_json import named_leaves
 from isotherm.run.storage.store import check_json
-from isotherm.samplers.sampler import Sampler
+from isotherm.samplers.sampler import Choice, Sampler
 
-# Draws at which a scheduled temperature is looked at.
-_MOST_LOOKS = 100_000
 # Numbers of all positions that are copied to tell one potential from another.
 _MAX_COPIED = 1_000_000
 
@@ -103,6 +101,7 @@ def prepare(
     position: Any,
     collect: Callable[[Any], Any] = identity,
     source: dict[str, Any] | None = None,
+    choices: tuple[Choice, ...] = (),
 ) -> PreparedRun:
     """A run of one sampler, or of several with the same structure. Compiles it, and refuses starts without energy.
 
@@ -135,7 +134,9 @@ def prepare(
         position = jax.tree.map(lambda leaf: leaf[0], position)
     prepared = PreparedRun(program, keys, data, settings, layout, times, position, (), potential, tuple(samplers))
     energy = _first_energy(prepared)
-    configs = tuple(_configuration(potential, s, prepared, energy, source) for s in samplers)
+    configs = tuple(_configuration(potential, s, prepared, energy) for s in samplers)
+    given = {"source": check_json("source", source), "choices": [dataclasses.asdict(choice) for choice in choices]}
+    configs = tuple(config | given for config in configs)
     return dataclasses.replace(prepared, configs=configs)
 
 
@@ -163,15 +164,14 @@ def _first_energy(prepared: PreparedRun) -> float:
     return float(energies.reshape(-1)[0])
 
 
-def _configuration(
-    potential: Potential, sampler: Sampler, prepared: PreparedRun, energy: float, source: dict[str, Any] | None
-) -> dict[str, Any]:
-    """What a run was asked for, in JSON."""
+def _configuration(potential: Potential, sampler: Sampler, prepared: PreparedRun, energy: float) -> dict[str, Any]:
+    """What a run was asked for, and the facts about its parts that checks and estimates need, in JSON."""
     collect, lead = prepared.program.collect, len(prepared.program.lanes)
     shapes = {
         name: [list(leaf.shape[lead:]), str(leaf.dtype)] for name, leaf in named_leaves(prepared.position).items()
     }
-    num_examples = getattr(innermost(potential), "num_data", None)
+    traits, inner = sampler.coupling.traits, innermost(potential)
+    num_examples, temperature = getattr(inner, "num_data", None), temperature_of_draws(sampler, prepared.times)
     return {
         "sampler": describe(sampler),
         "potential": describe(potential),
@@ -180,17 +180,25 @@ def _configuration(
         "position": shapes,
         "collect": getattr(collect, "__qualname__", type(collect).__name__),
         "start_energy": energy,
-        "temperature": temperature_of_draws(sampler, prepared.times),
+        "temperature": temperature,
+        "claims_distribution": temperature != 0.0 and traits.follows_distribution,
+        "weight_edges": traits.weight_edges,
         "is_exact": potential.is_exact,
         "num_examples": None if num_examples is None else int(num_examples),
-        "reads_noise": bool(sampler.coupling.needs.noise and potential.has_residuals),
+        "batch_size": getattr(inner, "batch_size", None),
+        "batching": getattr(inner, "batching", None),
+        "is_batch_shared": potential.is_batch_shared,
+        "is_streamed": potential.is_streamed,
+        "reads_noise": bool(traits.noise and potential.has_residuals),
+        "reads_whole_energy": potential.coupling_includes_prior,
+        "reduces_variance": sampler.estimator.reduces_variance,
         "is_constrained": potential.space is not None,
         "is_joint": sampler.kernel.is_joint,
-        "loss_without_inputs": potential.loss_without_inputs,
+        "is_network": inner.is_network,
+        "mistaken_for": inner.mistaken_for,
         "has_one_start": _has_one_start(prepared.position, lead),
         "start_spread": _start_spread(prepared.position, lead) if potential.space is None else None,
         "thread_pool_size": thread_pool_size(),
-        "source": check_json("source", source),
     }
 
 
@@ -209,12 +217,3 @@ def _start_spread(position: Any, lead: int) -> list[float] | None:
         return None
     rows = np.concatenate([np.asarray(leaf, np.float64).reshape(number, -1) for leaf in leaves], axis=1)
     return np.std(rows, axis=0).tolist()
-
-
-def temperature_of_draws(sampler: Sampler, times: RecordTimes) -> float | None:
-    """The temperature at the iterations that are recorded; None where it is not one and the same."""
-    if not callable(sampler.temperature):
-        return float(sampler.temperature)
-    looked_at = times[np.unique(np.linspace(0, len(times) - 1, min(_MOST_LOOKS, len(times))).astype(int))]
-    found = np.unique(values_at(sampler.temperature, np.asarray(looked_at, np.int32)))
-    return float(found[0]) if len(found) == 1 else None

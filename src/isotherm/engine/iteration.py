@@ -41,7 +41,7 @@ class Parts(Part):
     @property
     def num_batches(self) -> int:
         """Independent batches of an iteration: those of the estimator, then those of the coupling's fresh energies."""
-        return self.estimator.num_batches + self.coupling.needs.num_fresh
+        return self.estimator.num_batches + self.coupling.traits.num_fresh
 
 
 class State(NamedTuple):
@@ -87,7 +87,7 @@ def iterate(parts: Parts, state: State, inputs: Inputs, iteration: Array) -> tup
         batches = inputs.batches[:own] if is_shared else batches
         given = (parts.potential, estimator, position, model_state, batches, noises, probe)
         after, found = parts.estimator.evaluate(*given)
-        return after, found if parts.coupling.needs.noise else found._replace(residuals=None)
+        return after, found if parts.coupling.traits.noise else found._replace(residuals=None)
 
     own_batches = None if is_shared else inputs.batches[:own]
     own_noises = inputs.potential_noises[:own]
@@ -95,7 +95,7 @@ def iterate(parts: Parts, state: State, inputs: Inputs, iteration: Array) -> tup
     estimator, found = over_chains(parts.chain_mode, estimate, *arguments, drops_axis_of_one=True)
 
     seen = coupling_inputs(parts, found.energy, found.prior_energy, iteration, found.residuals)
-    if parts.coupling.needs.num_fresh:
+    if parts.coupling.traits.num_fresh:
         batches, noises = inputs.batches[own:], inputs.potential_noises[own:]
         fresh = further_energies(parts, state, batches, noises, iteration)
         noise = {"noise_covariance": fresh.noise_covariance, "num_examples": fresh.num_examples}
@@ -143,7 +143,7 @@ def further_energies(
         def of_chain(estimator, position, model_state, noise, own):
             seen = batch if is_shared else own
             found = parts.estimator.measure(parts.potential, estimator, position, model_state, seen, noise)
-            return found if parts.coupling.needs.noise else (found[0], found[1], None)
+            return found if parts.coupling.traits.noise else (found[0], found[1], None)
 
         own = None if is_shared else batch
         chains = (state.estimator, state.position, state.model_state, noises_of_batch, own)

@@ -26,7 +26,7 @@ _NEVER = jnp.iinfo(jnp.int32).max
 def works_of(parts: Parts) -> tuple[tuple[Periodic, ...], tuple[Periodic, ...]]:
     """The periodic work of the coupling and of the estimator."""
     of_estimator = parts.estimator.periodic()
-    if parts.coupling.needs.noise and parts.potential.has_residuals:
+    if parts.coupling.traits.noise and parts.potential.has_residuals:
         return (), of_estimator
     # Before its first refresh a control variate has no energies to measure, even exact ones.
     return parts.coupling.periodic(parts.potential.is_exact and not of_estimator), of_estimator

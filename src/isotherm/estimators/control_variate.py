@@ -46,6 +46,8 @@ class ControlVariate(Estimator):
     Differs from the thesis: it measures the coefficient when anchor and position are equal, where it is always -1.
     """
 
+    reduces_variance = True
+
     refresh_every: Static[int] = 100
     is_adaptive: Static[bool] = False
     smoothing: float = 0.3

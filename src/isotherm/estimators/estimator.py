@@ -46,9 +46,11 @@ class Estimator(Part):
 
     Attributes:
         num_batches: how many independent batches an iteration needs.
+        reduces_variance: whether it lowers the noise of energies.
     """
 
     num_batches: int = 1
+    reduces_variance: bool = False
 
     def check(self, potential: Potential) -> None:
         """Refuse, before any work, a potential that this estimator cannot use."""

@@ -2,7 +2,7 @@
 
 from isotherm.exchange.adaptation import EquiAcceptance
 from isotherm.exchange.exchange import Exchange
-from isotherm.exchange.ladder import Ladder, PilotLadder, geometric_ladder
+from isotherm.exchange.ladder import Ladder, LadderSearch, geometric_ladder
 from isotherm.exchange.rules import Corrected, Deterministic, expected_swap_rate
 from isotherm.exchange.schemes import Adjacent, AllPairs, DeterministicEvenOdd, StochasticEvenOdd
 from isotherm.exchange.windows import expected_round_trip, optimal_window
@@ -16,7 +16,7 @@ __all__ = [
     "EquiAcceptance",
     "Exchange",
     "Ladder",
-    "PilotLadder",
+    "LadderSearch",
     "StochasticEvenOdd",
     "expected_round_trip",
     "expected_swap_rate",

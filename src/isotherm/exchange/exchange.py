@@ -8,13 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from isotherm.coupling import Coupling, CouplingInputs, Needs, Observed
+from isotherm.coupling import Coupling, CouplingInputs, Observed, Traits
 from isotherm.exchange.adaptation import EquiAcceptance
+from isotherm.exchange.diagnosis import diagnose
 from isotherm.exchange.ladder import Ladder
 from isotherm.exchange.round_trips import RoundTrips, count_round_trips, init_round_trips
 from isotherm.exchange.rules import Corrected, Rule
 from isotherm.exchange.schemes import DeterministicEvenOdd, Scheme
 from isotherm.exchange.swaps import Seen, Swaps, swap_at_once, swap_in_turn, variance_of_difference
+from isotherm.foundation.checks import Check, RunView
 from isotherm.foundation.errors import check_integer, check_real, refuse
 from isotherm.foundation.parts import Static
 from isotherm.foundation.periodic import ONCE, Periodic
@@ -99,10 +101,10 @@ class Exchange(Coupling):
             refuse("adaptation", "used with disjoint pairs", type(self.scheme).__name__, remedy)
 
     @property
-    def needs(self) -> Needs:
+    def traits(self) -> Traits:
         num_fresh = len(self._pairs) if self.fresh_energies else 0
         reads_noise = isinstance(self.rule, Corrected) and not self.rule.is_naive and self.rule.variance == "batch"
-        return Needs(self.ladder.num_rungs, num_fresh, reads_noise)
+        return Traits(self.ladder.num_rungs, num_fresh, reads_noise, self.rule.follows_distribution)
 
     @property
     def _reuses_energies(self) -> bool:
@@ -215,6 +217,9 @@ class Exchange(Coupling):
             "temperature_ratios": state.temperature_ratios,
             **self.rule.statistics(state.rule),
         }
+
+    def diagnose(self, run: RunView) -> list[Check]:
+        return diagnose(self, run)
 
     def _with_noise(self, state: ExchangeState, inputs: CouplingInputs) -> Any:
         """The rule's state after it has seen the noise of this iteration's energies, where that is known."""

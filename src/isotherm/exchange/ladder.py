@@ -2,11 +2,12 @@
 
 import dataclasses
 import itertools
+from typing import Any
 
 import numpy as np
 
 from isotherm.foundation.errors import check_integer, check_real, refuse, short
-from isotherm.foundation.parts import Part, Static
+from isotherm.foundation.parts import Part
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -46,24 +47,33 @@ class Ladder(Part):
         """P."""
         return len(self.temperatures)
 
+    def as_json(self) -> dict[str, Any]:
+        """The ladder in types that JSON can hold."""
+        return {name: [float(value) for value in getattr(self, name)] for name in ("step_sizes", "temperatures")}
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class PilotLadder(Ladder):
-    """Waits for a pilot, which keeps the step size and the temperature of rung 0 and finds the rungs above; see `iso.advise`.
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> "Ladder":
+        """A ladder from its `as_json`."""
+        return cls(tuple(stored["step_sizes"]), tuple(stored["temperatures"]))
+
+
+@dataclasses.dataclass(frozen=True)
+class LadderSearch:
+    """A ladder that pilot runs find: they keep the step size and the temperature of the target, and find the rungs above.
 
     Attributes:
         num_steps: iterations of the pilot's chains, of which there are 8 at each of 11 temperatures, twice.
-        step_sizes: of the sampler; not given.
-        temperatures: of the sampler; not given.
     """
 
-    step_sizes: tuple[float, ...] = dataclasses.field(default_factory=lambda: (1.0, 1.0), init=False)
-    temperatures: tuple[float, ...] = dataclasses.field(default_factory=lambda: (1.0, 10.0), init=False)
-    num_steps: Static[int] = 10_000
+    num_steps: int = 10_000
+    name = "ladder"
 
     def __post_init__(self):
-        super().__post_init__()
         check_integer("num_steps", self.num_steps, 100, "A pilot needs some iterations to see energies.")
+
+    def example(self, plain: Any) -> Ladder:
+        """A ladder on which options can be checked."""
+        return Ladder((1.0,) * 3, (1.0, 2.0, 4.0))
 
 
 def geometric_ladder(num_rungs: int, step_sizes: tuple[float, float], temperatures: tuple[float, float]) -> Ladder:

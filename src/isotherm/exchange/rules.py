@@ -83,6 +83,8 @@ class Corrected(Part):
     Differs from the thesis: its variance-reduced algorithm inserts Var(U_1 - U_2) where half of it belongs.
     """
 
+    follows_distribution = True
+
     correction_factor: Schedule | None = 1.0
     measure_every: Static[int] = 100
     num_measured: Static[int] = 10
@@ -219,6 +221,7 @@ class Deterministic(Part):
     buffer_gain: float = 1.0
 
     is_naive = True
+    follows_distribution = False
 
     def __post_init__(self):
         check_real("buffer", self.buffer, "Give an energy.")

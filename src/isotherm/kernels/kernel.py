@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from isotherm.estimators.estimator import Curvature
+from isotherm.foundation.checks import Check, RunView
 from isotherm.foundation.parts import Part
 
 
@@ -100,6 +101,10 @@ class Kernel(Part):
         """What a run reports about the kernel of a chain at the end."""
         return {}
 
+    def diagnose(self, run: RunView) -> list[Check]:
+        """What is wrong with a run of this kernel. Make findings with `Check`."""
+        return []
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class WrappedKernel(Kernel):
@@ -135,6 +140,9 @@ class WrappedKernel(Kernel):
 
     def rejected(self, before: Any, proposed: Any) -> Any:
         return self.inner.rejected(before, proposed)
+
+    def diagnose(self, run: RunView) -> list[Check]:
+        return self.inner.diagnose(run)
 
 
 def langevin_step(position: Any, gradient: Any, noise: Any, move: Move) -> Any:

@@ -7,6 +7,8 @@ import jax
 import jax.numpy as jnp
 
 from isotherm.estimators.estimator import Curvature
+from isotherm.foundation import checks
+from isotherm.foundation.checks import Check, RunView
 from isotherm.foundation.errors import check_integer, check_real
 from isotherm.foundation.parts import Static
 from isotherm.kernels.kernel import Kernel, Move, StepErrors
@@ -113,6 +115,17 @@ class PSGLD(Kernel):
 
     def statistics(self, state: PSGLDState) -> dict[str, Any]:
         return {"preconditioner_frozen_at": jnp.asarray(-1 if self.freeze_after is None else self.freeze_after)}
+
+    def diagnose(self, run: RunView) -> list[Check]:
+        if not run.claims_distribution or (self.freeze_after is not None and self.freeze_after <= run.times[0]):
+            return []
+        return [
+            checks.PRECONDITIONER.found(
+                "The preconditioner went on adapting while draws were taken, so that they do not follow exp(-U / T): spreads may "
+                "be off by tens of percent.",
+                "Pass `freeze_after=BURN_IN` to the sampler, and `burn_in=BURN_IN` to `iso.sample`.",
+            )
+        ]
 
     def rejected(self, before: PSGLDState, proposed: PSGLDState) -> PSGLDState:
         seen = jax.tree.map(

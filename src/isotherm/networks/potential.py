@@ -11,11 +11,13 @@ import numpy as np
 from jax import Array
 
 from isotherm.foundation.calls import checked_call
+from isotherm.foundation.checks import Check, RunView
 from isotherm.foundation.docstrings import documented
 from isotherm.foundation.errors import check_choice, check_real, refuse
 from isotherm.foundation.parts import Part, Static
 from isotherm.foundation.randomness import words
 from isotherm.foundation.user_functions import call_traced, check_function
+from isotherm.networks import diagnosis
 from isotherm.networks.checks import check_outputs, check_pair
 from isotherm.networks.losses import Loss, as_loss, constant_loss, output_kind
 from isotherm.potentials.batches import Batch
@@ -76,6 +78,7 @@ class NetworkPotential(LikelihoodPotential):
     function_name: ClassVar[str] = "loss"
     # BatchNorm does; losses are looked at when the potential is built.
     may_mix_examples: ClassVar[bool] = True
+    is_network: ClassVar[bool] = True  # pyright: ignore[reportIncompatibleVariableOverride]
 
     network: Network
     loss: Loss
@@ -123,6 +126,10 @@ class NetworkPotential(LikelihoodPotential):
     def output_kind(self) -> str | None:
         """What the outputs are, as the loss says: "logits" of classes, one "logit", or "values"; None where nobody said."""
         return output_kind(self.loss)
+
+    def diagnose(self, run: RunView) -> list[Check]:
+        precision = self.log_prior.precision if isinstance(self.log_prior, WeightDecay) else None
+        return diagnosis.diagnose(self, precision, run)
 
     @property
     def loss_without_inputs(self) -> float | None:

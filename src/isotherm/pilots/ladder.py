@@ -1,8 +1,6 @@
-"""A ladder from a pilot: how hot it must be for chains to forget where they started, and how many rungs lead there."""
+"""A ladder from pilot runs: how hot it must be for chains to forget where they started, and how many rungs lead there."""
 
 import dataclasses
-import warnings
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -11,33 +9,34 @@ import numpy as np
 from jax import Array
 from scipy.special import ndtr
 
-from isotherm.api.sweep import sweep
-from isotherm.diagnostics.bias_notes import advised_step
+from isotherm.diagnostics.bias_checks import advised_step
 from isotherm.driver.progress import say
+from isotherm.driver.settings import Settings
 from isotherm.exchange import Exchange, Ladder
-from isotherm.exchange.ladder import PilotLadder
+from isotherm.exchange.ladder import LadderSearch
 from isotherm.exchange.rules import Corrected
-from isotherm.foundation.errors import DivergenceWarning, refuse
-from isotherm.pilots.energies import Watching
+from isotherm.foundation.errors import refuse
+from isotherm.kernels import SGHMC
+from isotherm.kernels.kernel import WrappedKernel
+from isotherm.pilots.watch import has_diverged, watch
 from isotherm.potentials.potential import Evaluation, Potential, WrappedPotential
-from isotherm.potentials.start import per_chain
 from isotherm.run.run import Run
-from isotherm.samplers.sampler import Sampler
+from isotherm.samplers.sampler import Choice, Sampler, Specification
 
-# Temperatures that are looked at, over that of the target, and chains at each.
+# Temperatures of the pilots over that of the target, and chains at each.
 _FACTORS = 2.0 ** np.arange(11)
 _NUM_CHAINS = 8
-# Chains that started apart agree below this R-hat; coordinates that are looked at.
-_AGREEING, _MOST_LOOKED_AT = 1.1, 64
-# Disagreement that exceeds the least of all temperatures by less than this factor is no fault of the temperature.
+# Chains that started apart agree below this R-hat; coordinates that are compared.
+_MAX_R_HAT, _MAX_COORDINATES = 1.1, 64
+# Disagreement that exceeds the smallest of all temperatures by less than this factor is not the temperature's fault.
 _NO_BETTER = 1.3
-# Swaps that a pair should accept, and the most rungs.
-_LEAST_ACCEPTANCE, _MOST_RUNGS = 0.3, 24
+# Swaps that a pair should accept, and the number of rungs.
+_MIN_ACCEPTANCE, _MAX_RUNGS = 0.3, 24
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class _AsMoved(WrappedPotential):
-    """A constrained potential whose positions are as samplers move them, at any temperature, as hot rungs have it."""
+class _Unconstrained(WrappedPotential):
+    """A constrained potential whose positions are those that samplers move, at any temperature."""
 
     @property
     def space(self) -> None:
@@ -54,15 +53,15 @@ class _AsMoved(WrappedPotential):
 
 
 class FoundLadder(NamedTuple):
-    """What a pilot says of the way from the target to where chains mix.
+    """What pilots found between the target and the temperature at which chains mix.
 
     Attributes:
         ladder: with rungs of equal rejection.
         barrier: the sum of rejections of a ladder of very many rungs, from the target to the hottest one.
-        r_hats: how far chains disagree that started all over space, by temperature.
-        is_mixing: whether they agree at the hottest rung.
-        better_step: a step size for the target, where its own makes spreads or means off; None where it does not.
-        plain_name: the sampler without replicas that would do, where chains agree at the target itself; None where they do not.
+        r_hats: R-hat of overdispersed chains, by temperature.
+        is_mixing: whether chains agree at the hottest rung.
+        better_step: a step size without much bias on the target; None where its own has little.
+        plain_name: the sampler without replicas that suffices, where chains agree at the target itself; else None.
     """
 
     ladder: Ladder
@@ -74,90 +73,88 @@ class FoundLadder(NamedTuple):
 
     def __str__(self) -> str:
         temperatures = ", ".join(f"{value:.4g}" for value in self.ladder.temperatures)
-        shape = f"{self.ladder.num_rungs} rungs, temperatures=({temperatures}), step size {self.ladder.step_sizes[0]:.4g} on all"
-        words = [
+        step_size = self.ladder.step_sizes[0]
+        shape = f"{self.ladder.num_rungs} rungs, temperatures=({temperatures}), step size {step_size:.4g} on all"
+        lines = [
             f"- Proposed ladder, for equal rejection: {shape}. The barrier to where chains mix is {self.barrier:.3g}."
             if self.is_mixing
-            else "- No ladder helps as yet: at no temperature do chains forget where they started. Give more `num_steps`, or "
-            f"longer steps. The one where they disagree least has {shape}."
+            else "- No temperature was found at which chains mix. Give more `num_steps`, or longer steps. The ladder on which they "
+            f"disagree least has {shape}."
         ]
         if self.better_step is not None:
-            words.append(f"- That step is too long for the target: {self.better_step:.2g} would do.")
+            lines.append(f"- That step size is too large for the target. Try {self.better_step:.2g}.")
         if self.plain_name is not None:
-            words.append(
-                "- One temperature suffices: chains that started apart agree at the target's own, so that "
-                f"`iso.{self.plain_name}({self.ladder.step_sizes[0]:.4g})` samples it without replicas."
+            lines.append(
+                "- One temperature suffices: overdispersed chains agree at the target itself, so that "
+                f"`iso.{self.plain_name}({step_size:.4g})` samples it without replicas."
             )
-        return "\n".join(words)
+        return "\n".join(lines)
+
+
+def find_ladder_of(
+    potential: Potential, specification: Specification, settings: Settings, position: Any, progress: bool | None
+) -> tuple[Ladder, Choice]:
+    """The ladder of a specification, from the first of the starts (run, chain, ...)."""
+    search = specification.search
+    assert isinstance(search, LadderSearch)
+    say(
+        f"Looking for a ladder: {_NUM_CHAINS} chains at each of {len(_FACTORS)} temperatures, {search.num_steps:,} iterations, "
+        "twice. `ladder=iso.exchange.LadderSearch(num_steps)` changes how many.",
+        progress,
+    )
+    example = specification.completed(search.example(specification.plain))
+    start = jax.tree.map(lambda leaf: leaf[0, 0], position)
+    found = find_ladder(potential, example, start, search.num_steps, settings.seed, progress)
+    say(str(found), progress)
+    return found.ladder, Choice("ladder", found.ladder.as_json(), str(found))
 
 
 def find_ladder(
-    potential: Potential, sampler: Sampler, position: Any, num_steps: int, seed: Any, progress: bool | None
+    potential: Potential, sampler: Sampler, start: Any, num_steps: int, seed: Any, progress: bool | None
 ) -> FoundLadder:
-    """A ladder for the target of an exchange sampler, found by plain chains from `position` at many temperatures.
+    """A ladder for the target of an exchange sampler, found by plain chains from `start` at many temperatures.
 
-    Chains run at all temperatures, then again from where those of the hottest came to be. The hottest rung is the coolest at which
-    these agree with one another. The local barrier is half the mean difference of two energies (Syed et al. 2022, section 3.3); its
-    integral over the inverse temperature is cut into equal parts, about two for every unit, and more where noise forbids swaps.
+    Chains run at all temperatures, then again from where those of the hottest ended. The hottest rung is the coolest at which
+    chains agree. The local barrier is half the mean difference of two energies (Syed et al. 2022, section 3.3); its integral over
+    the inverse temperature is cut into equal parts, about two for every unit, and more where noise forbids swaps.
     """
     coupling = sampler.coupling
     assert isinstance(coupling, Exchange)
     if potential.space is not None:
-        potential = _AsMoved(potential)
-    target, step_size = target_of(sampler)
-    plain = dataclasses.replace(sampler, coupling=Watching(), window=None, step_size=step_size)
-    samplers = {float(f * target): dataclasses.replace(plain, temperature=float(f * target)) for f in _FACTORS}
-    settings = (num_steps, seed, progress)
-    first = _chains("ladder, 1 of 2", potential, samplers, lambda key: position, *settings)
+        potential = _Unconstrained(potential)
+    target, step_size = float(sampler.temperature), float(sampler.step_size)  # pyright: ignore[reportArgumentType]
+    settings = Settings(num_steps, _NUM_CHAINS, seed=seed, thinning=max(num_steps // 1_000, 1), burn_in=num_steps // 4)
+
+    def run_at(temperatures: list[float], starts: Any, part: int) -> dict[float, Run]:
+        named = dataclasses.replace(sampler, step_size=step_size, name=f"ladder, {part} of 2")
+        runs = watch(potential, named, temperatures, settings, starts, progress)
+        if any(run.num_steps < num_steps and not np.all(has_diverged(run)) for run in runs):
+            raise KeyboardInterrupt
+        return dict(zip(temperatures, runs, strict=True))
+
+    together = jax.tree.map(lambda leaf: np.broadcast_to(leaf, (_NUM_CHAINS, *np.shape(leaf))), start)
+    first = run_at([float(factor * target) for factor in _FACTORS], together, 1)
     alive = _survivors(first, sampler, step_size)
-    spread = jax.tree.map(lambda leaf: np.asarray(leaf[:, -1]), first[alive[-1]].draws)
-    runs = _chains("ladder, 2 of 2", potential, {t: samplers[t] for t in alive}, per_chain(spread), *settings)
+    runs = run_at(alive, jax.tree.map(lambda leaf: np.asarray(leaf[:, -1]), first[alive[-1]].draws), 2)
     alive = _survivors(runs, sampler, step_size)
     r_hats = {temperature: _disagreement(runs[temperature]) for temperature in alive}
     hottest, is_mixing = _where_chains_mix(r_hats)
     kept = [t for t in alive if t <= hottest]
     barriers = np.array([_local_barrier(runs[t]) for t in kept])
     factor = coupling.rule.correction_factor if isinstance(coupling.rule, Corrected) else None
-    # Of a difference of two energies, each with noise of its own, as far as swaps are corrected for it.
-    variance = (
-        0.0 if factor is None or callable(factor) else 2.0 * float(np.mean(runs[kept[0]].stats["variance"])) / factor
-    )
+    variance = 0.0
+    if factor is not None and not callable(factor):
+        # Of a difference of two energies, each with noise of its own, as far as swaps are corrected for it.
+        variance = 2.0 * float(np.mean(runs[kept[0]].stats["variance"])) / factor
     temperatures, barrier = place_rungs(np.array(kept), barriers, np.sqrt(variance))
     ladder = Ladder((step_size,) * len(temperatures), tuple(float(value) for value in temperatures))
-    plain_name = _plain_name(sampler) if r_hats[alive[0]] < _AGREEING else None
+    plain_name = _plain_name(sampler) if r_hats[alive[0]] < _MAX_R_HAT else None
     return FoundLadder(ladder, barrier, r_hats, is_mixing, advised_step(runs[kept[0]].bias), plain_name)
-
-
-def target_of(sampler: Sampler) -> tuple[float, float]:
-    """The temperature and the step size of the target rung, with the factors on the whole ladder."""
-    for name, value in (("temperature_factor", sampler.temperature), ("step_factor", sampler.step_size)):
-        if callable(value):
-            remedy = "A pilot runs at one temperature and one step size: give numbers, or a ladder of your own."
-            refuse(name, "a number where a pilot looks at the ladder", "a schedule", remedy)
-    return float(sampler.temperature), float(sampler.step_size)  # pyright: ignore[reportArgumentType]
-
-
-def with_ladder(
-    potential: Potential, sampler: Sampler, position: Callable[[], Any], seed: Any, progress: bool | None
-) -> Sampler:
-    """The sampler with the ladder that a pilot from `position()` finds; the sampler itself where it has one."""
-    coupling = sampler.coupling
-    if not isinstance(coupling, Exchange) or not isinstance(coupling.ladder, PilotLadder):
-        return sampler
-    num_steps = coupling.ladder.num_steps
-    say(
-        f"Looking for a ladder: {_NUM_CHAINS} chains at each of {len(_FACTORS)} temperatures, {num_steps:,} iterations, twice. "
-        "`ladder=iso.exchange.PilotLadder(num_steps)` changes how many.",
-        progress,
-    )
-    found = find_ladder(potential, sampler, position(), num_steps, seed, progress)
-    say(str(found), progress)
-    return dataclasses.replace(sampler, coupling=dataclasses.replace(coupling, ladder=found.ladder))
 
 
 def _survivors(runs: dict[float, Run], sampler: Sampler, step_size: float) -> list[float]:
     """The temperatures at which no chain diverged: that of the target, and one above it at least."""
-    alive = [temperature for temperature, run in runs.items() if np.all(np.asarray(run.stats["diverged_at"]) < 0)]
+    alive = [temperature for temperature, run in runs.items() if not np.any(has_diverged(run))]
     if alive[:1] != list(runs)[:1]:
         refuse("step_size", "one at which chains survive at the target's temperature", step_size, "Lower it.")
     if len(alive) < 2:
@@ -167,7 +164,10 @@ def _survivors(runs: dict[float, Run], sampler: Sampler, step_size: float) -> li
 
 
 def _plain_name(sampler: Sampler) -> str:
-    return "sghmc" if "hmc" in sampler.name else "sgld"
+    kernel = sampler.kernel
+    while isinstance(kernel, WrappedKernel):
+        kernel = kernel.inner
+    return "sghmc" if isinstance(kernel, SGHMC) else "sgld"
 
 
 def _where_chains_mix(r_hats: dict[float, float]) -> tuple[float, bool]:
@@ -177,11 +177,11 @@ def _where_chains_mix(r_hats: dict[float, float]) -> tuple[float, bool]:
     """
     between = {temperature: value**2 - 1.0 for temperature, value in r_hats.items()}
     least = min(between.values())
-    limit = max(_AGREEING**2 - 1.0, _NO_BETTER * least)
+    limit = max(_MAX_R_HAT**2 - 1.0, _NO_BETTER * least)
     # Above it, all must.
     temperatures = sorted(between)
     mixing = [t for t in temperatures[1:] if max(between[other] for other in temperatures if other >= t) <= limit]
-    return (mixing or temperatures[-1:])[0], least < _AGREEING**2 - 1.0
+    return (mixing or temperatures[-1:])[0], least < _MAX_R_HAT**2 - 1.0
 
 
 def place_rungs(temperatures: np.ndarray, barriers: np.ndarray, noise: float) -> tuple[np.ndarray, float]:
@@ -197,49 +197,25 @@ def place_rungs(temperatures: np.ndarray, barriers: np.ndarray, noise: float) ->
     local = np.exp(np.interp(np.log(fine), np.log(inverse), np.log(np.maximum(barriers[::-1], 1e-30))))
     passed = np.concatenate([[0.0], np.cumsum(0.5 * (local[1:] + local[:-1]) * np.diff(fine))])
     total = float(passed[-1])
-    number = int(np.clip(np.ceil(2.0 * total) + 1, 2, _MOST_RUNGS))
+    number = int(np.clip(np.ceil(2.0 * total) + 1, 2, _MAX_RUNGS))
     while True:
         places = np.interp(np.linspace(total, 0.0, number), passed, fine)
         # What a correction for noise lets through at equal energies.
         let_through = 2.0 * ndtr(-0.5 * noise * np.max(-np.diff(places)))
-        if (1.0 - total / (number - 1)) * let_through >= _LEAST_ACCEPTANCE or number >= _MOST_RUNGS:
+        if (1.0 - total / (number - 1)) * let_through >= _MIN_ACCEPTANCE or number >= _MAX_RUNGS:
             return 1.0 / places, total
         number += 1
-
-
-def _chains(
-    name: str, potential: Potential, samplers: Any, init: Any, num_steps: int, seed: Any, progress: bool | None
-) -> dict[float, Run]:
-    """Runs by temperature, under a bar with that name."""
-    with warnings.catch_warnings():
-        # Those that are too hot for the step are left out.
-        warnings.simplefilter("ignore", DivergenceWarning)
-        runs = sweep(
-            potential,
-            {temperature: dataclasses.replace(sampler, name=name) for temperature, sampler in samplers.items()},
-            num_steps=num_steps,
-            num_chains=_NUM_CHAINS,
-            burn_in=num_steps // 4,
-            thinning=max(num_steps // 1_000, 1),
-            seed=seed,
-            init=init,
-            progress=progress,
-        )
-    stopped = [run for run in runs.values() if run.num_steps < num_steps]
-    if any(np.any(np.asarray(run.stats["diverged_at"]) < 0) for run in stopped):
-        raise KeyboardInterrupt
-    return runs
 
 
 def _disagreement(run: Run) -> float:
     """The largest R-hat of the coordinates, or of some of a large position."""
     size = sum(int(np.prod(leaf.shape[2:])) for leaf in jax.tree.leaves(run.draws))
-    looked_at = np.unique(np.linspace(0, size - 1, min(size, _MOST_LOOKED_AT)).astype(int))
+    judged = np.unique(np.linspace(0, size - 1, min(size, _MAX_COORDINATES)).astype(int))
 
     def coordinates(x):
-        return jnp.concatenate([leaf.astype(float).reshape(-1) for leaf in jax.tree.leaves(x)])[looked_at]
+        return jnp.concatenate([leaf.astype(float).reshape(-1) for leaf in jax.tree.leaves(x)])[judged]
 
-    return float(np.max(dataclasses.replace(run, checkup=None).estimate(coordinates).r_hat))
+    return float(np.max(dataclasses.replace(run, bias_probe=None, parts=None).estimate(coordinates).r_hat))
 
 
 def _local_barrier(run: Run) -> float:

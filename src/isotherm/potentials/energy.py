@@ -23,6 +23,8 @@ class EnergyPotential(Potential):
         energy: maps a position (an array or a pytree of arrays) to a scalar.
     """
 
+    mistaken_for = "a log density", "iso.from_log_density(log_density)"
+
     energy: Static[Callable[[Any], Array]]
 
     def __post_init__(self):
@@ -44,6 +46,8 @@ class LogDensityPotential(Potential):
     Attributes:
         log_density: maps a position to a scalar.
     """
+
+    mistaken_for = "an energy", "iso.from_energy(energy)"
 
     log_density: Static[Callable[[Any], Array]]
 

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from isotherm.foundation.checks import Check, RunView
 from isotherm.foundation.errors import refuse
 from isotherm.foundation.parts import Part
 from isotherm.foundation.user_functions import call_traced
@@ -50,6 +51,8 @@ class Potential(Part):
         has_residuals: whether evaluations on mini-batches say what each example adds to the noise; see `Evaluation`.
         is_streamed: whether data stay on the host and batches travel; then there are `places`, `data` and `num_data`.
         has_gradient_of_energy: whether the gradient of an evaluation is that of its energy, noise and all.
+        is_network: whether positions are weights of a network.
+        mistaken_for: a function of the other sign that users may have passed instead, and the call for it.
     """
 
     is_exact: bool = True
@@ -58,6 +61,8 @@ class Potential(Part):
     has_residuals: bool = False
     is_streamed: bool = False
     has_gradient_of_energy: bool = True
+    is_network: bool = False
+    mistaken_for: tuple[str, str] | None = None
 
     @property
     def has_data(self) -> bool:
@@ -75,11 +80,6 @@ class Potential(Part):
     @property
     def init(self) -> Any:
         """Where chains start if nobody says: a position, a function of a key that draws one, or None if nothing is known."""
-        return None
-
-    @property
-    def loss_without_inputs(self) -> float | None:
-        """What a network that ignores its inputs would lose on all data, at the least; None where that is not known."""
         return None
 
     def on_device(self) -> "Potential":
@@ -129,6 +129,10 @@ class Potential(Part):
         state = self.init_model_state() if model_state is None else model_state
         return self.evaluate(position, (), (), state).energy
 
+    def diagnose(self, run: RunView) -> list[Check]:
+        """What is wrong with a run on this potential. Make findings with `Check`."""
+        return []
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class WrappedPotential(Potential):
@@ -163,10 +167,6 @@ class WrappedPotential(Potential):
     @property
     def has_gradient_of_energy(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.inner.has_gradient_of_energy
-
-    @property
-    def loss_without_inputs(self) -> float | None:
-        return self.inner.loss_without_inputs
 
     @property
     def has_data(self) -> bool:
@@ -207,6 +207,9 @@ class WrappedPotential(Potential):
 
     def prior_energy(self, position: Any) -> Array:
         return self.inner.prior_energy(position)
+
+    def diagnose(self, run: RunView) -> list[Check]:
+        return self.inner.diagnose(run)
 
 
 def innermost(potential: Any) -> Any:

@@ -12,7 +12,7 @@ from isotherm.predictive.checks import check_values, check_weights
 from isotherm.predictive.classification import Calibration
 from isotherm.predictive.ood import auroc, entropy_cdf
 from isotherm.predictive.regression import coverage, intervals, predictive_mean
-from isotherm.run.canvas import canvas
+from isotherm.run.plots import canvas
 
 
 @checked_call(prefix="iso.predictive.")

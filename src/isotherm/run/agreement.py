@@ -5,17 +5,14 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-MOST_STRETCHES = 128
+from isotherm.foundation import checks
+
+MAX_STRETCHES = 128
 # Of every chain, where it has as many draws: fewer do not tell how well each of them is known; more where chains share their noise,
 # whose error is that of their sums.
-_LEAST_STRETCHES, _LEAST_SHARED = 8, 32
-# R-hat of chains that disagree, if there are few draws; no R-hat below the second is worth a word.
-_DISAGREEING, _AGREEING = 1.05, 1.01
-_BY_CHANCE = 1e-3
-# No R-hat above this, and no mean of fewer effective draws, goes without a word.
-MAX_R_HAT, MIN_EFFECTIVE_DRAWS = 1.1, 50.0
-# Standard deviations by which the start of a run may differ from its end.
-_LEAST_DRIFT = 0.1
+_MIN_STRETCHES, _MIN_SHARED = 8, 32
+# R-hat below this is never reported; and the p-value at which chains differ.
+_MIN_R_HAT, _P_VALUE = 1.01, 1e-3
 
 
 class Stretches(NamedTuple):
@@ -33,9 +30,9 @@ class Stretches(NamedTuple):
 
 
 def num_stretches(num_chains: int, num_draws: int, shares_noise: bool = False) -> int:
-    """Stretches of a chain: the smallest power of two that gives `MOST_STRETCHES` in all, and no more than there are draws."""
-    number, least = 1, _LEAST_SHARED if shares_noise else _LEAST_STRETCHES
-    while (num_chains * number < MOST_STRETCHES or number < least) and 2 * number <= num_draws:
+    """Stretches of a chain: the smallest power of two that gives `MAX_STRETCHES` in all, and no more than there are draws."""
+    number, least = 1, _MIN_SHARED if shares_noise else _MIN_STRETCHES
+    while (num_chains * number < MAX_STRETCHES or number < least) and 2 * number <= num_draws:
         number *= 2
     return number
 
@@ -67,13 +64,13 @@ def largest_r_hat(num_halves: int, draws_within: np.ndarray) -> np.ndarray:
     """What R-hat may be, shape (K,): at most 1.05, more for many functions, of which some differ by chance, less for many draws.
 
     For chains that agree R-hat^2 - 1 is about a chi-square of the halves less one over the effective draws. Of few draws a larger
-    one may be chance: then nobody knows, which is another note (`MAX_R_HAT`).
+    one may be chance: then nobody knows, which is another check (`checks.LARGE_R_HAT`).
     """
     degrees = max(num_halves - 1, 1)
-    chance = scipy.special.chdtri(degrees, _BY_CHANCE / len(draws_within))
+    chance = scipy.special.chdtri(degrees, _P_VALUE / len(draws_within))
     expected = chance / np.maximum(draws_within, 1.0)
-    usual = (_DISAGREEING**2 - 1.0) * chance / scipy.special.chdtri(degrees, _BY_CHANCE)
-    return np.sqrt(1.0 + np.clip(2.0 * expected, _AGREEING**2 - 1.0, np.maximum(usual, expected)))
+    usual = (checks.DISAGREEMENT.limit**2 - 1.0) * chance / scipy.special.chdtri(degrees, _P_VALUE)
+    return np.sqrt(1.0 + np.clip(2.0 * expected, _MIN_R_HAT**2 - 1.0, np.maximum(usual, expected)))
 
 
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")
@@ -90,5 +87,5 @@ def drift_of(stretches: Stretches, draws_within: np.ndarray) -> np.ndarray:
     moved = (early[1] / early[0] - late[1] / late[0]) / spread
     total = stretches.mass.sum()
     error = np.sqrt((total / early[0] + total / late[0]) / np.maximum(draws_within, 1.0))
-    limit = scipy.special.ndtri(1.0 - _BY_CHANCE / (2 * len(moved)))
-    return np.where((np.abs(moved) > 1.5 * limit * error) & (np.abs(moved) > _LEAST_DRIFT), moved, 0.0)
+    limit = scipy.special.ndtri(1.0 - _P_VALUE / (2 * len(moved)))
+    return np.where((np.abs(moved) > 1.5 * limit * error) & (np.abs(moved) > checks.DRIFT.limit), moved, 0.0)

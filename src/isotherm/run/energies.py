@@ -6,15 +6,15 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from isotherm.diagnostics.bias import Bias
+from isotherm.foundation import checks
+from isotherm.foundation.checks import Check
 from isotherm.foundation.errors import check_integer, check_real
+from isotherm.run.bias import Bias
 from isotherm.run.estimates import Estimate, effective_sample_size, errors_over, normalized_weights
-from isotherm.run.standard_errors import HEAVIEST_TAIL, tail_that_matters, why_unknown
+from isotherm.run.standard_errors import checks_of, tail_that_matters
 
-# What noise may leave wrong with log weights.
-MAX_WEIGHT_ERROR = 0.05
 # Squares of its exponential are finite.
-_LARGEST_EXPONENT = 300.0
+_MAX_EXPONENT = 300.0
 
 
 class Histogram(NamedTuple):
@@ -59,18 +59,16 @@ class OverlapWarning(UserWarning):
     """Says that a temperature is so far from that of the draws that hardly any of them represent it."""
 
 
-def notes_on_noise(left: float | None, slope: float) -> list[str]:
-    """What to say of noise on the energies, of which so much is left in log weights; None where nothing was taken off."""
-    if left is None:
-        return [
-            f"Noise s of the energies is not taken off, which adds about {slope**2 / 2:.3g} s^2 where it is normal."
-        ]
-    if left < MAX_WEIGHT_ERROR:
+def check_noise(error: float | None, slope: float) -> list[Check]:
+    """What energy noise does to a ratio of normalizing constants: the error left in log weights, or None where it is unknown."""
+    if error is None:
+        text = f"Noise s of the energies is not taken off, which adds about {slope**2 / 2:.3g} s^2 where it is normal."
+        return [checks.Z_NOISE.found(text)]
+    if error < checks.Z_NOISE.limit:
         return []
-    return [
-        f"Noise on the energies is too large for this temperature: log Z may be off by about {left:.2g}. Use larger batches, a "
-        "smaller `zeta`, or a run at a temperature nearer by."
-    ]
+    text = f"Noise on the energies is too large for this temperature: log Z may be off by about {error:.2g}."
+    remedy = "Use larger batches, a smaller `zeta`, or a run at a temperature nearer by."
+    return [checks.Z_NOISE.found(text, remedy, error=error)]
 
 
 def log_z_ratio(
@@ -85,24 +83,24 @@ def log_z_ratio(
     tilted = weights + tilt
     ratio = float(np.asarray(scipy.special.logsumexp(tilted))) - float(np.asarray(scipy.special.logsumexp(weights)))
     # Relative to their own mean, and in double precision: tilts may span hundreds of nats.
-    relative = np.exp(np.minimum(tilt - ratio, _LARGEST_EXPONENT))
+    relative = np.exp(np.minimum(tilt - ratio, _MAX_EXPONENT))
     errors = errors_over(lambda piece: piece[:, None], relative, weights, shares_noise)
     effective, number = effective_sample_size(tilted), int(np.isfinite(weights).sum())
-    notes = list(why_unknown(errors))
+    found = list(checks_of(errors))
     shape = tail_that_matters(tilted)
     reason = ""
     if effective < max(0.01 * number, 30.0):
         reason = f"Few draws represent the temperature {to:g}: it is as if there were {effective:.0f} out of {number}"
-    elif shape > HEAVIEST_TAIL:
-        limit = f"tail shape {shape:.2f}, where {HEAVIEST_TAIL:g} is the most"
+    elif shape > checks.HEAVY_TAIL.limit:
+        limit = f"tail shape {shape:.2f}, where {checks.HEAVY_TAIL.limit:g} is the maximum"
         reason = f"A few draws of large weight decide at the temperature {to:g} ({limit})"
     if to != temperature and reason:
         remedy = "Go there in smaller steps, with a run at a temperature between, or flatten further (`zeta`)."
-        notes.append(f"{reason}. {remedy}")
-        warnings.warn(notes[-1], OverlapWarning, stacklevel=3)
+        found.append(checks.OVERLAP.found(f"{reason}.", remedy, effective_draws=effective))
+        warnings.warn(str(found[-1]), OverlapWarning, stacklevel=3)
     off, off_error = np.nan, np.nan
     if bias is not None:
-        there = np.exp(np.minimum(log_tilt(bias.energies, temperature, to) - ratio, _LARGEST_EXPONENT))
+        there = np.exp(np.minimum(log_tilt(bias.energies, temperature, to) - ratio, _MAX_EXPONENT))
         (off,), (off_error,) = bias.of(there[..., None])
     return Estimate(
         mean=np.asarray(ratio),
@@ -111,7 +109,7 @@ def log_z_ratio(
         spread=(errors.spread / errors.mean)[0],
         r_hat=errors.r_hat[0],
         degrees=errors.degrees[0],
-        notes=tuple(notes),
+        checks=tuple(found),
         bias=np.asarray(off / errors.mean[0]),
         bias_error=np.asarray(off_error / errors.mean[0]),
     )

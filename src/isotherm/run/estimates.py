@@ -9,29 +9,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from isotherm.foundation.checks import Check
 from isotherm.foundation.dependencies import dependencies
 from isotherm.foundation.errors import check_integer, check_real, refuse
 from isotherm.foundation.transfers import transfers_on_purpose
 from isotherm.foundation.user_functions import call_traced, check_function
 from isotherm.run.agreement import Stretches, num_stretches
-from isotherm.run.standard_errors import Errors, errors_of, half_width, why_unknown
+from isotherm.run.standard_errors import Errors, checks_of, errors_of, half_width
 
 if TYPE_CHECKING:
-    from isotherm.diagnostics.bias import Bias
+    from isotherm.run.bias import Bias
 
 _PIECE_BYTES = 64 << 20
-_MOST_LINES = 50
-TOO_HOT = (
-    "Gradients at the draws are not those of the temperature, by more than the bias of a single mean may tell: "
-    "`print(run.summary())` says how much, and what to do."
-)
-UNKNOWN_BIAS = (
-    "The bias is not known, and intervals hold the standard error alone: it is measured at one temperature, for positions of up to "
-    "64 numbers that are recorded as they are, with data that fit in memory. Compare with a run at half the step size."
-)
-NO_DISTRIBUTION = (
-    "The sampler follows no distribution: a mean over its draws is no expectation, and its error means nothing."
-)
+_MAX_LINES = 50
 
 
 def normalized_weights(log_weights: np.ndarray) -> np.ndarray:
@@ -105,7 +95,7 @@ class Estimate(NamedTuple):
         spread: the standard deviation of the function under the weights.
         r_hat: how far halves of chains disagree, each counting with its weight: 1 if they agree; see `standard_errors`.
         degrees: of freedom of the error, for intervals.
-        notes: why an error is unknown, and whether chains disagree; nothing where all is well.
+        checks: what limits the estimate, such as chains that disagree; nothing where all is well. `notes` has them in words.
         bias: by how much the step size and gradient noise raise the mean, to first order; NaN where that is not known.
         bias_error: the standard error of that.
     """
@@ -116,7 +106,7 @@ class Estimate(NamedTuple):
     spread: Any
     r_hat: Any
     degrees: Any
-    notes: tuple[str, ...]
+    checks: tuple[Check, ...]
     bias: Any
     bias_error: Any
 
@@ -129,7 +119,7 @@ class Estimate(NamedTuple):
             for path, leaf in jax.tree_util.tree_leaves_with_path(self.mean)
             for place in np.ndindex(np.shape(leaf))
         ]
-        shown = min(len(names), _MOST_LINES)
+        shown = min(len(names), _MAX_LINES)
         width = max(len(name) for name in names[:shown])
         lines = [f"{'':{width}} {'mean':>11} {'error':>9} {'bias':>9} {'sd':>11} {'ess':>9} {'r_hat':>7}"]
         for name, *row in zip(names[:shown], *columns, strict=False):
@@ -140,10 +130,10 @@ class Estimate(NamedTuple):
         lines += [f"... {len(names) - shown} more"] * (len(names) > shown)
         return "\n".join([*lines, *(f"- {note}" for note in self.notes)])
 
-    def with_bias_noted(self) -> "Estimate":
-        """The same with a note where the bias is not known."""
-        is_unknown = any(np.any(np.isnan(leaf)) for leaf in jax.tree.leaves(self.bias))
-        return self._replace(notes=(*self.notes, UNKNOWN_BIAS)) if is_unknown else self
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The checks in words."""
+        return tuple(map(str, self.checks))
 
     def interval(self, level: float = 0.95) -> tuple[Any, Any]:
         """The ends of an interval that holds the true mean with probability `level`; NaN where the error is unknown.
@@ -220,7 +210,7 @@ def estimate_each(
         spread=as_tree(errors.spread),
         r_hat=as_tree(errors.r_hat),
         degrees=as_tree(errors.degrees),
-        notes=why_unknown(errors),
+        checks=checks_of(errors),
         bias=as_tree(off),
         bias_error=as_tree(off_error),
     )

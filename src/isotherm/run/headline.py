@@ -3,15 +3,15 @@
 import html
 from typing import Any
 
+from isotherm.foundation.positions import shapes_of
 from isotherm.foundation.printable import printable
-from isotherm.run.names import shapes_of
-from isotherm.run.run_data import RunData
-from isotherm.run.spent import time_of
+from isotherm.run.run import Run
+from isotherm.run.storage.saving import SPENT
 
-_MOST_LEAVES = 4
+_MAX_LEAVES = 4
 
 
-def lines_of(run: RunData) -> list[str]:
+def lines_of(run: Run) -> list[str]:
     """Sampler and potential, sizes, what a draw holds, time, and notes."""
     *runs, chains, draws = run.log_weights.shape
     settings = run.config.get("settings", {})
@@ -31,7 +31,7 @@ def lines_of(run: RunData) -> list[str]:
     return [printable(line) for line in lines]
 
 
-def html_of(run: RunData) -> str:
+def html_of(run: Run) -> str:
     """The same as a small table for notebooks."""
     first, *others = (html.escape(line) for line in lines_of(run))
     names = ("draws", "steps", "time", "notes")
@@ -51,17 +51,29 @@ def _texts(config: dict[str, Any]) -> tuple[str, str]:
     )
 
 
-def _leaves(run: RunData) -> str:
+def _leaves(run: Run) -> str:
     lead = run.log_weights.ndim
     shapes = shapes_of(run.draws, lead)
     shown = [f"{name}{list(shape)}" if shape else name for name, shape in shapes.items()]
-    return ", ".join(shown[:_MOST_LEAVES]) + f" and {len(shown) - _MOST_LEAVES} more" * (len(shown) > _MOST_LEAVES)
+    return ", ".join(shown[:_MAX_LEAVES]) + f" and {len(shown) - _MAX_LEAVES} more" * (len(shown) > _MAX_LEAVES)
 
 
-def _notes(run: RunData) -> str:
-    from isotherm.diagnostics.summary import notes_at_once
+def _notes(run: Run) -> str:
+    from isotherm.diagnostics.chains import checks_at_once
 
-    number = len(notes_at_once(run))
+    number = len(checks_at_once(run))
     if number == 0:
-        return "no notes so far: summary() looks at the draws too"
-    return f"{number} note{'s' * (number > 1)} so far: see summary(), which looks at the draws too"
+        return "no warnings so far: summary() reads the draws too"
+    return f"{number} warning{'s' * (number > 1)} so far: see summary(), which reads the draws too"
+
+
+def time_of(run: Any) -> str:
+    """The seconds of a run, each with what they were spent on. What took no time is left out, but for sampling.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> time_of(SimpleNamespace(seconds=2.5, compile_seconds=1.25, pilot_seconds=0.0, earlier_seconds=60.0))
+        '2.5 s of sampling, 1.25 s of compiling, 60 s before it was resumed'
+    """
+    told = {name: getattr(run, name) for name in SPENT}
+    return ", ".join(f"{value:.3g} s {SPENT[name]}" for name, value in told.items() if value or name == "seconds")

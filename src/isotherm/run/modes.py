@@ -12,7 +12,7 @@ from isotherm.foundation.nearest import nearest_centers
 from isotherm.run.estimates import Estimate, estimate_each, for_each, normalized_weights, pieces
 
 if TYPE_CHECKING:
-    from isotherm.diagnostics.bias import Bias
+    from isotherm.run.bias import Bias
 
 
 def mode_masses(modes: Any, draws: Any, log_weights: np.ndarray, num_modes: int | None = None) -> np.ndarray:

@@ -7,17 +7,26 @@ import jax
 import numpy as np
 
 from isotherm.foundation.errors import refuse, short
-from isotherm.run.canvas import canvas
+from isotherm.foundation.optional import require
+from isotherm.foundation.positions import coordinate_name, shapes_of
 from isotherm.run.estimates import normalized_weights
-from isotherm.run.names import coordinate_name, shapes_of
-from isotherm.run.run_data import RunData
+from isotherm.run.run import Run
 
-_MOST_POINTS = 2_000
+_MAX_POINTS = 2_000
 # Legends with more lines hide the picture.
-_MOST_NAMED = 8
+_MAX_NAMED = 8
 
 
-def plot_trace(run: RunData, coordinates: Any = None, axes: Any = None) -> Any:
+def canvas(axes: Any, count: int, size: tuple[float, float]) -> tuple[Any, Any]:
+    """A figure and its axes, an array: those given, or `count` new ones below each other, on a figure of `size` inches."""
+    if axes is not None:
+        axes = np.atleast_1d(axes)
+        return axes[0].figure, axes
+    figure = require("matplotlib.figure", "plots").Figure(figsize=size, layout="constrained")
+    return figure, figure.subplots(count, 1, squeeze=False)[:, 0]
+
+
+def plot_trace(run: Run, coordinates: Any = None, axes: Any = None) -> Any:
     """See `Run.plot_trace`."""
     values, names = _chosen(run, coordinates)
     figure, axes = canvas(axes, len(names), (8, 2.2 * len(names)))
@@ -29,7 +38,7 @@ def plot_trace(run: RunData, coordinates: Any = None, axes: Any = None) -> Any:
     return figure
 
 
-def plot_density(run: RunData, coordinates: Any = None, bins: int = 100, limits: Any = None, axes: Any = None) -> Any:
+def plot_density(run: Run, coordinates: Any = None, bins: int = 100, limits: Any = None, axes: Any = None) -> Any:
     """See `Run.plot_density`."""
     if limits is not None and (np.shape(limits) != (2,) or not limits[0] < limits[1]):
         refuse("limits", "(low, high) with low below high", short(limits), "Write `limits=(-2.5, 2.5)`, say.")
@@ -54,7 +63,7 @@ def plot_density(run: RunData, coordinates: Any = None, bins: int = 100, limits:
     return figure
 
 
-def plot_energy(run: RunData, bins: int = 60, axes: Any = None) -> Any:
+def plot_energy(run: Run, bins: int = 60, axes: Any = None) -> Any:
     """See `Run.plot_energy`."""
     figure, axes = canvas(axes, 2, (8, 4.4))
     energies = np.asarray(run.energies, np.float64)
@@ -70,9 +79,9 @@ def plot_energy(run: RunData, bins: int = 60, axes: Any = None) -> Any:
     return figure
 
 
-def _lines(run: RunData, axis: Any, values: np.ndarray) -> None:
+def _lines(run: Run, axis: Any, values: np.ndarray) -> None:
     """A line for every chain of all runs."""
-    stride = -(-run.num_draws // _MOST_POINTS)
+    stride = -(-run.num_draws // _MAX_POINTS)
     times = run.iterations[::stride]
     number = values.shape[-2]
     for place, chain in enumerate(values[..., ::stride].reshape(-1, len(times))):
@@ -82,7 +91,7 @@ def _lines(run: RunData, axis: Any, values: np.ndarray) -> None:
 
 
 def _name_chains(axis: Any) -> None:
-    if 1 < len(axis.get_lines()) <= _MOST_NAMED:
+    if 1 < len(axis.get_lines()) <= _MAX_NAMED:
         axis.legend(loc="upper right", fontsize="x-small", ncols=4)
 
 
@@ -93,7 +102,7 @@ def _places(asked: Any, size: int, names: list[str]) -> list[int]:
     return [int(asked)] if isinstance(asked, (int, np.integer)) and 0 <= asked < size else []
 
 
-def _chosen(run: RunData, coordinates: Any) -> tuple[list[np.ndarray], list[str]]:
+def _chosen(run: Run, coordinates: Any) -> tuple[list[np.ndarray], list[str]]:
     """Some coordinates, counted through the leaves, each with the axes of the log weights; and their names."""
     lead = run.log_weights.ndim
     shapes = shapes_of(run.draws, lead)

@@ -1,16 +1,28 @@
 """What `sample` returns: weighted draws, and all that can be asked of them."""
 
 import dataclasses
+import functools
 import pathlib
-from typing import Self
+from collections.abc import Callable
+from typing import Any, Self
 
-from isotherm.foundation.errors import check_folder, check_written_path
-from isotherm.run.run_views import RunViews
+import jax
+import numpy as np
+
+from isotherm.contour import energy_noise
+from isotherm.foundation.checks import Check
+from isotherm.foundation.errors import check_folder, check_real, check_written_path, refuse, short
+from isotherm.run import energies as by_energy
+from isotherm.run import estimates, moments
+from isotherm.run import modes as by_mode
+from isotherm.run.bias import Bias, is_small
+from isotherm.run.estimates import Estimate
+from isotherm.run.record_times import RecordTimes
 from isotherm.run.storage import saving
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class Run(RunViews):
+class Run:
     """Draws with their weights, and how they came about. Axes are (chain, draw, ...); with `num_runs`, (run, chain, draw, ...).
 
     Attributes:
@@ -18,8 +30,8 @@ class Run(RunViews):
         log_weights: log importance weights; all zero for samplers that do not weigh. A draw of a diverged chain has -inf.
         energies: the stochastic energy at each draw, as the sampler saw it.
         times: when each draw was taken; see `iterations`.
-        stats: what was seen at every iteration (`best_energy`, `best_position`, `first_hit`, `diverged_at`) and what the coupling
-            and the kernel report.
+        stats: what was recorded at every iteration (`best_energy`, `best_position`, `first_hit`, `diverged_at`) and what the
+            coupling and the kernel report.
         observed: what the coupling recorded with every draw, with the draws where those of positions are.
         model_state: model states of the draws, such as BatchNorm statistics.
         config: what was asked for.
@@ -27,7 +39,8 @@ class Run(RunViews):
         num_steps: iterations done.
         seconds: wall-clock time of sampling since the run was last started or resumed.
         compile_seconds: of preparing before that, nearly all of it the compiler's.
-        checkup: measures the bias when somebody asks, or what was measured; None where nothing is known of it.
+        bias_probe: measures the bias, or holds what was measured; None where it is unknown.
+        parts: the sampler and the potential, or what they found wrong when the run ended; None where neither is known.
         pilot_seconds: of pilots before that, which chose a partition or a ladder, with their own compiling.
         earlier_seconds: of all these in the parts of the run before it was resumed, each up to its last checkpoint.
 
@@ -36,6 +49,410 @@ class Run(RunViews):
         >>> run = iso.sample(lambda x: x @ x / 2, iso.sgld(step_size=0.1), num_steps=5000, num_chains=8, init=jnp.zeros(2))
         >>> mean = run.expectation(lambda x: x)
     """
+
+    draws: Any
+    log_weights: Any
+    energies: Any
+    times: Any
+    stats: dict[str, Any]
+    observed: dict[str, Any]
+    model_state: Any
+    config: dict[str, Any]
+    environment: dict[str, Any]
+    num_steps: int
+    seconds: float
+    compile_seconds: float
+    bias_probe: Any = None
+    parts: Any = None
+    pilot_seconds: float = 0.0
+    earlier_seconds: float = 0.0
+
+    @classmethod
+    def assemble(
+        cls,
+        arrays: dict[str, Any],
+        times: Any,
+        stats: dict[str, Any],
+        config: dict[str, Any],
+        environment: dict[str, Any],
+        **totals: Any,
+    ) -> Self:
+        """A run from its records; those past the end of a run that stopped early are left out."""
+        run = cls(
+            arrays["draws"],
+            arrays["log_weights"],
+            arrays["energies"],
+            times,
+            stats,
+            arrays["observed"],
+            arrays["model_state"],
+            config,
+            environment,
+            **totals,
+        )
+        count = times.before(run.num_steps) if isinstance(times, RecordTimes) else len(times)
+        return run if count == run.num_draws else run.select(slice(count))
+
+    def without_noise(self) -> Self:
+        """The run with weights of a contour sampler corrected for the noise of the energies, which is known at the end."""
+        if "weight_slopes" not in self.stats or self.config.get("is_exact") or "weight_error" in self.config:
+            return self
+        weights, read = np.asarray(self.log_weights), np.asarray(self.energies)
+        found = energy_noise.of_runs(read, self.stats, self.config)
+        if found is None:
+            return self
+        corrected = np.where(np.isfinite(weights), weights - found[0], weights)
+        return dataclasses.replace(self, log_weights=corrected, config={**self.config, "weight_error": found[1]})
+
+    @functools.cached_property
+    def bias(self) -> Bias | None:
+        """How far the step size and gradient noise move the distribution of the draws; None where that is not known.
+
+        Measured when it is first asked for, from gradients at some of the draws; see `isotherm.run.bias`.
+        """
+        # All repeats have the same distribution: one is enough.
+        first = self.split_runs()[0]
+        return None if first.bias_probe is None else first.bias_probe.measure(first)
+
+    @functools.cached_property
+    def part_checks(self) -> list[Check]:
+        """What the coupling, the kernel and the potential find wrong."""
+        return [] if self.parts is None else self.parts.diagnose(self)
+
+    @functools.cached_property
+    def distribution_checks(self) -> list[Check]:
+        """What is wrong with the distribution of the draws, and so with every estimate."""
+        from isotherm.diagnostics.distribution import distribution_checks
+
+        return distribution_checks(self)
+
+    @property
+    def checks(self) -> list[Check]:
+        """Everything that is wrong with the run, with numbers, thresholds and remedies. `summary` prints them.
+
+        Example:
+            >>> import isotherm as iso, jax.numpy as jnp
+            >>> run = iso.sample(lambda x: x @ x / 2, iso.sgld(0.1), num_steps=500, init=jnp.zeros(2))
+            >>> [check.name for check in run.checks][:1]
+            ['one-chain']
+        """
+        return self.summary().checks
+
+    @property
+    def choices(self) -> list[dict[str, Any]]:
+        """What pilot runs chose, each with its name, value and reason."""
+        return self.config.get("choices", [])
+
+    @property
+    def is_network(self) -> bool:
+        """Whether the draws are weights of a network."""
+        return bool(self.config.get("is_network"))
+
+    @property
+    def are_particles(self) -> bool:
+        """Whether chains stand for the distribution together."""
+        return bool(self.config.get("is_joint"))
+
+    @property
+    def shares_noise(self) -> bool:
+        """Whether the chains of a run see the same mini-batches."""
+        return self.config.get("batch_size") is not None and bool(self.config.get("is_batch_shared"))
+
+    @property
+    def iterations(self) -> np.ndarray:
+        """When each draw was taken."""
+        return np.asarray(self.times[:])
+
+    @property
+    def num_draws(self) -> int:
+        """Draws per chain."""
+        return self.log_weights.shape[-1]
+
+    @property
+    def name(self) -> str:
+        """The name of the sampler."""
+        return self.config["sampler"]["name"]
+
+    @property
+    def claims_distribution(self) -> bool:
+        """Whether draws are to follow exp(-U / T): not those of a descent without noise, nor of swaps by a buffer."""
+        return bool(self.config.get("claims_distribution", True))
+
+    @property
+    def has_died(self) -> bool:
+        """Whether every chain diverged; unknown, and so False, for a run that has not ended."""
+        return bool(np.all(np.asarray(self.stats.get("diverged_at", -1)) >= 0))
+
+    @property
+    def has_run_axis(self) -> bool:
+        """Whether the leading axis is that of independent repeats."""
+        return self.log_weights.ndim == 3
+
+    def split_runs(self) -> list[Self]:
+        """The independent repeats, each as a run of its own, without an axis for them."""
+        if not self.has_run_axis:
+            return [self]
+        return [self._at(number) for number in range(self.log_weights.shape[0])]
+
+    def of_sampler(self, number: int, config: dict[str, Any], bias_probe: Any, parts: Any) -> Self:
+        """What belongs to one sampler of a sweep, whose axis comes first."""
+        return dataclasses.replace(self._at(number), config=config, bias_probe=bias_probe, parts=parts)
+
+    def _at(self, number: int) -> Self:
+        """Everything at one place of the first axis."""
+        kept = {name: jax.tree.map(lambda leaf: leaf[number], getattr(self, name)) for name in (*saving.DRAWN, "stats")}
+        probe = self.bias_probe if self.bias_probe is None else self.bias_probe.at(number)
+        return dataclasses.replace(self, bias_probe=probe, **kept)
+
+    def select(self, draws: Any) -> Self:
+        """The run with some of its draws: those that an index array or a slice picks."""
+        if not isinstance(draws, slice) and np.asarray(draws).dtype.kind not in "biu":
+            refuse(
+                "draws", "a slice or an array of integers", short(draws), "Write `run.select(slice(100, None))`, say."
+            )
+        place = (*(slice(None),) * (self.log_weights.ndim - 1), draws)
+        picked = {name: jax.tree.map(lambda leaf: leaf[place], getattr(self, name)) for name in saving.DRAWN}
+        return dataclasses.replace(self, times=np.asarray(self.times[draws]), **picked)
+
+    @property
+    def temperature(self) -> float:
+        """The temperature of the draws. A run whose temperature changed between its draws has none."""
+        found = self.config.get("temperature")
+        if found is None:
+            remedy = "Draw at one temperature: leave out the annealed part with `burn_in`."
+            refuse("temperature", "one and the same for all draws", "a schedule that changes between them", remedy)
+        return check_real("temperature", found, "Draws without noise follow no distribution.", above=0.0)
+
+    def expectation(self, function: Callable[[Any], Any]) -> Any:
+        """The weighted mean of `function(position)` over all draws."""
+        return estimates.expectation(function, self.draws, np.asarray(self.log_weights))
+
+    def estimate(self, function: Callable[[Any], Any]) -> Estimate:
+        """The weighted mean of `function(position)` with its standard error, its interval, and what limits them.
+
+        Example:
+            >>> import isotherm as iso, jax.numpy as jnp
+            >>> run = iso.sample(lambda x: x @ x / 2, iso.sgld(0.1), num_steps=5000, num_chains=4, init=jnp.zeros(2))
+            >>> found = run.estimate(lambda x: x[0])
+            >>> low, high = found.interval(0.95)
+        """
+        bias, log_weights = self._small_bias(), np.asarray(self.log_weights)
+        given = (function, self.draws, log_weights, bias, self.are_particles, self.shares_noise)
+        return self._judged(estimates.estimate(*given))
+
+    def mean(self) -> Any:
+        """The weighted mean of every coordinate, a pytree like a position. `estimate(lambda x: x)` adds its error.
+
+        Example:
+            >>> import isotherm as iso, jax.numpy as jnp
+            >>> start = {"a": jnp.zeros(2), "b": jnp.zeros(())}
+            >>> run = iso.sample(lambda x: x["a"] @ x["a"] + x["b"] ** 2, iso.sgld(0.1), num_steps=500, num_chains=4, init=start)
+            >>> run.mean()["a"].shape, run.std()["b"].shape, run.quantile([0.05, 0.95])["a"].shape
+            ((2,), (), (2, 2))
+        """
+        return moments.mean(self.draws, np.asarray(self.log_weights))
+
+    def std(self) -> Any:
+        """The weighted standard deviation of every coordinate, a pytree like a position."""
+        return moments.std(self.draws, np.asarray(self.log_weights))
+
+    def quantile(self, q: Any) -> Any:
+        """Weighted quantiles of every coordinate: the smallest draw up to which at least `q` of the weight lies.
+
+        That is `numpy.quantile` with `weights` and method="inverted_cdf". Draws on disk are read once for every
+        `moments.GROUP_BYTES` of their coordinates.
+
+        Args:
+            q: a probability, or an array of them, whose axes then come first.
+
+        Returns:
+            A pytree like a position.
+        """
+        return moments.quantile(q, self.draws, np.asarray(self.log_weights))
+
+    def effective_sample_size(self) -> float:
+        """The effective number of draws by their weights alone (Kish); autocorrelation is not in it."""
+        return estimates.effective_sample_size(np.asarray(self.log_weights))
+
+    def resample(self, num: int, seed: int = 0) -> Any:
+        """`num` draws of equal weight, with a leading axis of `num`."""
+        return estimates.resample(self.draws, np.asarray(self.log_weights), num, seed)
+
+    def mode_masses(self, modes: Any, num_modes: int | None = None) -> np.ndarray:
+        """The weight in each mode; `estimate_mode_masses` adds errors.
+
+        Args:
+            modes: centers, shape (num_modes, *position shape): a draw belongs to the nearest one; or a function that maps a
+                position to the number of its mode.
+            num_modes: how many modes there are, where `modes` is a function.
+        """
+        return by_mode.mode_masses(modes, self.draws, np.asarray(self.log_weights), num_modes)
+
+    def estimate_mode_masses(self, modes: Any, num_modes: int | None = None) -> Estimate:
+        """The weight in each mode with its standard error, as `estimate` gives it; arguments are those of `mode_masses`.
+
+        Example:
+            >>> import isotherm as iso, jax.numpy as jnp
+            >>> wells = lambda x: 2.0 * jnp.sum((x**2 - 1.0) ** 2)
+            >>> run = iso.sample(wells, iso.sgld(0.05), num_steps=20_000, num_chains=8, init=jnp.zeros(1))
+            >>> found = run.estimate_mode_masses([[-1.0], [1.0]])
+            >>> bool(abs(found.mean[0] - 0.5) < 5 * found.std_error[0])
+            True
+        """
+        given = (modes, self.draws, np.asarray(self.log_weights), num_modes, self._small_bias())
+        return self._judged(by_mode.estimate_mode_masses(*given, self.are_particles, self.shares_noise))
+
+    def energy_histogram(self, num_cells: int = 50) -> by_energy.Histogram:
+        """The weighted distribution of the energy in cells of equal width."""
+        return by_energy.energy_histogram(np.asarray(self.energies), np.asarray(self.log_weights), num_cells)
+
+    def log_density_of_states(self, num_cells: int = 50) -> by_energy.Histogram:
+        """Log of the volume per energy, up to a constant."""
+        self._refuse_jacobians()
+        return by_energy.log_density_of_states(self.energy_histogram(num_cells), self.temperature)
+
+    def log_z_ratio(self, to: float) -> Estimate:
+        """Log Z(to) - log Z(T) of the integrals of exp(-U / T), with its error; T is the temperature of the run.
+
+        For samplers that flatten the energy: the draws of others hardly overlap with another temperature. Warns where the overlap
+        is too small, and takes off what noise on the energies adds, where that is known.
+        """
+        self._refuse_jacobians()
+        log_weights = np.asarray(self.log_weights)
+        finite = log_weights[np.isfinite(log_weights)]
+        if finite.size == 0 or np.ptp(finite) < 1e-6:
+            remedy = "Use a contour sampler such as `iso.icsgld`; or `reweighted(to)`, and look at its effective draws."
+            refuse("run", "one that flattened the energy", f"{self.name}, whose draws all weigh the same", remedy)
+        tilt, left = self._log_tilt(to)
+        given = (log_weights, tilt, self.temperature, to, self._small_bias())
+        found = self._judged(by_energy.log_z_ratio(*given, self.shares_noise))
+        noise = by_energy.check_noise(left, 1.0 / self.temperature - 1.0 / to)
+        return found._replace(checks=(*found.checks, *noise))
+
+    def reweighted(self, to: float) -> Self:
+        """The same draws with the weights of another temperature.
+
+        Exact when energies are; also with Gaussian noise that is the same everywhere, and little beside the temperatures.
+        """
+        self._refuse_jacobians()
+        tilt, left = self._log_tilt(to)
+        log_weights = np.asarray(self.log_weights, np.float64)
+        # Draws of a diverged chain have no energy, and go on counting for nothing.
+        log_weights = log_weights + np.where(np.isfinite(log_weights), tilt, 0.0)
+        # What the steps do to the draws is that of their own temperature.
+        bias = None if self.bias is None else self.bias.reweighted(1.0 / self.temperature - 1.0 / to)
+        config = {**self.config, "temperature": float(to), **({} if left is None else {"weight_error": left})}
+        return dataclasses.replace(self, log_weights=log_weights, config=config, bias_probe=bias)
+
+    def _log_tilt(self, to: float) -> tuple[np.ndarray, float | None]:
+        """What log weights gain at another temperature, without what noise on the energies adds, and the most that is left of that.
+
+        None where it is not known what the noise adds.
+        """
+        energies = np.asarray(self.energies)
+        tilt = by_energy.log_tilt(energies, self.temperature, to)
+        if self.config.get("is_exact"):
+            return tilt, 0.0
+        slope = 1.0 / self.temperature - 1.0 / to
+        if "weight_error" not in self.config or "weight_slopes" not in self.stats:
+            return tilt, None
+        at_once = energy_noise.of_runs(energies, self.stats, self.config, slope)
+        before = energy_noise.of_runs(energies, self.stats, self.config)
+        if at_once is None or before is None:
+            return tilt, None
+        return tilt - (at_once[0] - before[0]), at_once[1]
+
+    def _judged(self, found: Estimate) -> Estimate:
+        """The estimate with all that limits it: see `diagnostics.estimates`."""
+        from isotherm.diagnostics.distribution import judged
+
+        return judged(self, found, self._small_bias())
+
+    def _small_bias(self) -> Bias | None:
+        """That of a large position says nothing of a function of all of it."""
+        return self.bias if is_small(self.draws, self.log_weights.ndim) else None
+
+    def _refuse_jacobians(self) -> None:
+        if self.config.get("is_constrained"):
+            remedy = "The Jacobian depends on the temperature: sample again, with `constrain(..., temperature=...)`."
+            refuse("run", "one of free parameters", "energies that hold a Jacobian", remedy)
+
+    def __repr__(self) -> str:
+        from isotherm.run.headline import lines_of
+
+        return "\n  ".join(lines_of(self))
+
+    def _repr_html_(self) -> str:
+        from isotherm.run.headline import html_of
+
+        return html_of(self)
+
+    def summary(self) -> Any:
+        """Means, spreads and diagnostics per coordinate, with warnings in words; print it.
+
+        Its `rows` are the coordinates of the table, and its `notes` the lines below it: the first says what was run, the others
+        what to worry about.
+        """
+        from isotherm.diagnostics.summary import summary_of
+
+        return summary_of(self)
+
+    def to_arviz(self, weighted: bool = False) -> Any:
+        """ArviZ's DataTree: draws of equal weight, or, with `weighted`, raw draws with their log weights beside.
+
+        `arviz_stats.summary(run.to_arviz())` is ArviZ's table. `run.to_arviz().to_netcdf("draws.nc")` writes a file, and needs
+        h5netcdf: `pip install "h5netcdf[h5py]"`.
+        """
+        from isotherm.run.export import to_arviz
+
+        return to_arviz(self, weighted)
+
+    def to_dataframe(self) -> Any:
+        """All draws in a pandas.DataFrame, a row for each: chain, draw, coordinates such as `beta[3]`, log_weight and energy.
+
+        With `num_runs` a column `run` comes first. pandas' own statistics ignore the weights; `mean`, `std` and `quantile` of
+        the run honor them. All draws are read into memory.
+        """
+        from isotherm.run.export import to_dataframe
+
+        return to_dataframe(self)
+
+    def plot_trace(self, coordinates: Any = None, axes: Any = None) -> Any:
+        """Coordinates of every chain against iterations. Returns Matplotlib's figure.
+
+        Args:
+            coordinates: which ones: names as in the summary, or numbers counted through the leaves of a position; None is the first
+                two, or the only one.
+            axes: Matplotlib's, one for each of them; None makes a figure.
+        """
+        from isotherm.run.plots import plot_trace
+
+        return plot_trace(self, coordinates, axes)
+
+    def plot_density(self, coordinates: Any = None, bins: int = 100, limits: Any = None, axes: Any = None) -> Any:
+        """The weighted density of one coordinate, or of two, with a color bar. Returns Matplotlib's figure.
+
+        Args:
+            coordinates: one or two: names as in the summary, or numbers counted through the leaves of a position; None is the first
+                two, or the only one.
+            bins: cells along an axis.
+            limits: (low, high) of the axes; None is the range of the draws.
+            axes: Matplotlib's; None makes a figure.
+        """
+        from isotherm.run.plots import plot_density
+
+        return plot_density(self, coordinates, bins, limits, axes)
+
+    def plot_energy(self, bins: int = 60, axes: Any = None) -> Any:
+        """Energies against iterations, and their weighted distribution. Returns Matplotlib's figure.
+
+        Args:
+            bins: cells of the distribution.
+            axes: two of Matplotlib's; None makes a figure.
+        """
+        from isotherm.run.plots import plot_energy
+
+        return plot_energy(self, bins, axes)
 
     def save(self, folder: str | pathlib.Path) -> None:
         """Write the run to a new folder for `iso.load`. It holds no checkpoint: runs that may go on need `sample(out=...)`."""

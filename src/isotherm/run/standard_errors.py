@@ -14,41 +14,30 @@ The error has 2 / (1 / k - 1 / B) degrees of freedom, B - 1 at most, where k = (
 of them if sums are normal, which gives B, and fewer for functions with a heavy tail, whose intervals are wider.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 import scipy
 
-from isotherm.run.agreement import (
-    MAX_R_HAT,
-    MIN_EFFECTIVE_DRAWS,
-    MOST_STRETCHES,
-    Stretches,
-    drift_of,
-    largest_r_hat,
-    r_hat_of,
-)
+from isotherm.foundation import checks
+from isotherm.foundation.checks import Check
+from isotherm.run.agreement import MAX_STRETCHES, Stretches, drift_of, largest_r_hat, r_hat_of
 
 # Neighbors with a correlation above this are merged. Larger values give errors that are too small for slow chains.
-_MOST_CORRELATION = 0.15
+_MAX_CORRELATION = 0.15
 # With fewer chains than this, chain by chain, an interval holds only if every chain has seen the distribution several times.
 _MANY_CHAINS = 8
 _DRAWS_PER_CHAIN = 5.0
 # Of 128 stretches and more an excursion that happened once, and does not end within a stretch, leaves fewer than this to carry the
 # error. Heavy tails alone seldom do.
-_FEWEST_CARRYING, _FEWEST_DEGREES = 8.0, 3.0
-# Above this shape the tail of the weights has no variance.
-HEAVIEST_TAIL = 0.5
+_MIN_CARRYING, _MIN_DEGREES = 8.0, 3.0
 # Ratios above this are not worth their digits.
-_MANY_DEVIATIONS = 1e3
-# How a note on chains that disagree begins.
-DISAGREEMENT = "Chains disagree with one another"
-# And one on an R-hat of few draws.
-LARGE_R_HAT = "R-hat is"
+_MAX_DEVIATIONS = 1e3
 # Of a square: what rounding leaves of a variance.
 _ROUNDING = 1e-13
 # The least that the largest weight must be over the mean for a tail to be looked for.
-_LARGEST_OVER_MEAN = 10.0
+_MIN_OVER_MEAN = 10.0
 
 
 class Errors(NamedTuple):
@@ -95,9 +84,9 @@ def errors_of(stretches: Stretches, log_weights: np.ndarray, num_sharing: int = 
     So many chains in turn share their noise.
     """
     # A chain without weight, such as one that diverged, says nothing of the error.
-    is_heard = stretches.mass.sum(axis=1) > 0
-    runs = np.arange(len(is_heard))[is_heard] // num_sharing
-    stretches = Stretches(*(part[is_heard] for part in stretches))
+    has_weight = stretches.mass.sum(axis=1) > 0
+    runs = np.arange(len(has_weight))[has_weight] // num_sharing
+    stretches = Stretches(*(part[has_weight] for part in stretches))
     mass, first, second = stretches
     total = mass.sum()
     mean = first.sum(axis=(0, 1)) / total
@@ -125,13 +114,13 @@ def errors_of(stretches: Stretches, log_weights: np.ndarray, num_sharing: int = 
     draws_within = spread / np.maximum(_variance(sums - of_chain, is_centered=True)[0], 1e-300)
     draws_of_drift = np.fmin(draws_within, effective) if num_sharing > 1 else draws_within
     is_slow = is_alone & (effective < _DRAWS_PER_CHAIN * num_chains) & (num_chains < _MANY_CHAINS)
-    is_slow |= (merged - 1 < _FEWEST_DEGREES) & (variance > 0)
-    is_rare = (degrees < _FEWEST_DEGREES) & (variance > 0) & ~is_slow
-    if mass.size >= MOST_STRETCHES:
-        is_rare |= _num_carrying(sums) < _FEWEST_CARRYING
+    is_slow |= (merged - 1 < _MIN_DEGREES) & (variance > 0)
+    is_rare = (degrees < _MIN_DEGREES) & (variance > 0) & ~is_slow
+    if mass.size >= MAX_STRETCHES:
+        is_rare |= _num_carrying(sums) < _MIN_CARRYING
     tail = tail_that_matters(log_weights)
     is_slow, is_rare = is_slow & ~is_constant, is_rare & ~is_constant
-    is_unknown = is_slow | is_rare | (tail > HEAVIEST_TAIL) | is_constant
+    is_unknown = is_slow | is_rare | (tail > checks.HEAVY_TAIL.limit) | is_constant
     known = np.where(is_unknown, np.nan, np.sqrt(variance))
     return Errors(
         mean,
@@ -176,7 +165,7 @@ def _variance(sums: np.ndarray, is_centered: bool = False) -> tuple[np.ndarray, 
             together = 1.0 / max(length - 1, 1) if is_centered else 1.0 / count
             correlation = np.where(square > 0, products / square * length / max(length - 1, 1), 0.0) + together
         is_last = length == 1 or (is_centered and length == 2)
-        is_done = is_open & ((correlation < _MOST_CORRELATION) | is_last)
+        is_done = is_open & ((correlation < _MAX_CORRELATION) | is_last)
         left = 0.0 if is_last else 2.0 * np.maximum(correlation, 0.0) * (length - 1) / length
         freed = length / max(length - 1, 1) if is_centered else count / max(count - 1, 1)
         variance[is_done] = (square * (1.0 + left))[is_done] * freed
@@ -190,7 +179,7 @@ def _variance(sums: np.ndarray, is_centered: bool = False) -> tuple[np.ndarray, 
 def tail_that_matters(log_weights: np.ndarray) -> float:
     """The shape of the tail, or minus infinity where no weight is far above the mean, whatever a fit to the largest says."""
     flat = _finite(log_weights)
-    is_flat = flat.size == 0 or _LARGEST_OVER_MEAN * np.exp(flat - flat.max()).mean() > 1.0
+    is_flat = flat.size == 0 or _MIN_OVER_MEAN * np.exp(flat - flat.max()).mean() > 1.0
     return -np.inf if is_flat else tail_shape(log_weights)
 
 
@@ -219,64 +208,77 @@ def tail_shape(log_weights: np.ndarray) -> float:
     return float(np.mean(np.log1p(-slope * excess)))
 
 
-def why_unknown(errors: Errors) -> tuple[str, ...]:
-    """What to say of errors that are unknown, and of chains that disagree."""
-    notes = []
+def checks_of(errors: Errors) -> tuple[Check, ...]:
+    """Errors that are unknown, and chains that disagree."""
+    return tuple([*_unknown_errors(errors), *_chains(errors)])
+
+
+def _unknown_errors(errors: Errors) -> Iterator[Check]:
     if errors.is_single:
-        notes.append("The error is unknown: there is one draw. Run longer, or lower `thinning`.")
+        yield checks.ONE_DRAW.found("The error is unknown: there is one draw.", "Run longer, or lower `thinning`.")
     elif np.any(errors.is_constant):
-        notes.append(
-            "The error is unknown: all draws have the same value. An event that no draw met, or that all met, is not known to be "
-            "impossible or certain."
+        yield checks.CONSTANT.found(
+            "The error is unknown: all draws have the same value. An event that no draw met, or that all met, may still be "
+            "possible or uncertain."
         )
-    if errors.tail > HEAVIEST_TAIL:
-        notes.append(
-            f"The error is unknown: the weights have so heavy a tail (shape {errors.tail:.2f}, above {HEAVIEST_TAIL}) that a "
-            "single draw not yet met may change the mean. Flatten less (`zeta`), or go less far from the temperature of the run."
+    if errors.tail > checks.HEAVY_TAIL.limit:
+        yield checks.HEAVY_TAIL.found(
+            f"The error is unknown: the weights have so heavy a tail (shape {errors.tail:.2f}, above {checks.HEAVY_TAIL.limit}) "
+            "that a single further draw may change the mean.",
+            "Flatten less (`zeta`), or reweight to a temperature closer to that of the run.",
+            shape=errors.tail,
         )
     if np.any(errors.is_slow):
-        fewest = float(np.min(errors.effective_draws[errors.is_slow]))
-        notes.append(
-            f"The error is unknown: chains mix so slowly that the run holds about {fewest:.2g} independent draws. Run longer, or "
-            f"use {_MANY_CHAINS} chains or more."
+        number = float(np.min(errors.effective_draws[errors.is_slow]))
+        yield checks.SLOW_MIXING.found(
+            f"The error is unknown: chains mix so slowly that the run holds about {number:.2g} independent draws.",
+            f"Run longer, or use {_MANY_CHAINS} chains or more.",
+            effective_draws=number,
         )
     if np.any(errors.is_rare):
-        notes.append(
+        yield checks.RARE_EVENTS.found(
             "The error is unknown: a few stretches of the run carry it, such as the one visit to a mode or to the far tail of what "
-            "is averaged. Run longer, until what is rare has happened many times."
+            "is averaged.",
+            "Run longer, until such rare events have happened many times.",
         )
+
+
+def _chains(errors: Errors) -> Iterator[Check]:
+    """Chains that have not converged, that disagree, or that are too short to tell."""
     if np.any(errors.drift):
         worst = float(np.max(np.abs(errors.drift)))
-        far = f"up to {worst:.2g}" if worst < _MANY_DEVIATIONS else "many"
-        notes.append(
-            f"The start of the run is {far} standard deviations from its end: chains were still on their way. Leave "
-            "out more of the start with `burn_in`, or run longer."
+        far = f"up to {worst:.2g}" if worst < _MAX_DEVIATIONS else "many"
+        yield checks.DRIFT.found(
+            f"The start of the run is {far} standard deviations from its end: chains were still in their burn-in.",
+            "Lengthen the burn-in (`burn_in`), or run longer.",
+            deviations=worst,
         )
-    is_apart = np.nan_to_num(errors.r_hat, nan=1.0) > largest_r_hat(errors.num_halves, errors.draws_within)
+    r_hat = np.nan_to_num(errors.r_hat, nan=1.0)
+    is_apart = r_hat > largest_r_hat(errors.num_halves, errors.draws_within)
     if np.any(is_apart):
-        worst = float(np.max(errors.r_hat[is_apart]))
-        shown = f"{worst:.3g}" if worst < _MANY_DEVIATIONS else "above 1,000"
-        notes.append(
-            f"{DISAGREEMENT} (R-hat {shown}): each has seen a part of the distribution only. Errors "
-            "hold if their starts follow the distribution."
+        worst = float(np.max(r_hat[is_apart]))
+        shown = f"{worst:.3g}" if worst < _MAX_DEVIATIONS else "above 1,000"
+        yield checks.DISAGREEMENT.found(
+            f"Chains disagree with one another (R-hat {shown}): each has seen a part of the distribution only.",
+            "Errors hold if their starts follow the distribution.",
+            r_hat=worst,
         )
-    return (*notes, *_notes_on_few_draws(errors, is_apart))
-
-
-def _notes_on_few_draws(errors: Errors, is_apart: np.ndarray) -> list[str]:
-    """Whether there are too few draws to compare chains, or to know an error, where nothing else was said of it."""
-    notes = []
-    is_short = (np.nan_to_num(errors.r_hat, nan=1.0) > MAX_R_HAT) & ~is_apart
+    is_short = (r_hat > checks.LARGE_R_HAT.limit) & ~is_apart
     if np.any(is_short):
-        worst, number = float(np.max(errors.r_hat[is_short])), float(np.min(errors.draws_within[is_short]))
-        notes.append(
-            f"{LARGE_R_HAT} {worst:.3g}, with about {number:.0f} effective draws: too few to tell whether chains agree. Run longer."
+        worst, number = float(np.max(r_hat[is_short])), float(np.min(errors.draws_within[is_short]))
+        yield checks.LARGE_R_HAT.found(
+            f"R-hat is {worst:.3g}, with about {number:.0f} effective draws: too few to tell whether chains agree.",
+            "Run longer.",
+            r_hat=worst,
+            effective_draws=number,
         )
-    is_few = np.isfinite(errors.std_error) & (errors.std_error > 0) & (errors.effective_draws < MIN_EFFECTIVE_DRAWS)
-    if np.any(is_few) and not np.any(is_short):
-        fewest = float(np.min(errors.effective_draws[is_few]))
-        notes.append(f"There are only about {fewest:.0f} effective draws: errors are rough. Run longer.")
-    return notes
+        return
+    is_few = np.isfinite(errors.std_error) & (errors.std_error > 0)
+    is_few &= errors.effective_draws < checks.FEW_DRAWS.limit
+    if np.any(is_few):
+        number = float(np.min(errors.effective_draws[is_few]))
+        text = f"There are only about {number:.0f} effective draws: errors are rough."
+        yield checks.FEW_DRAWS.found(text, "Run longer.", effective_draws=number)
 
 
 def _finite(log_weights: np.ndarray) -> np.ndarray:

@@ -11,10 +11,10 @@ from isotherm.samplers.exchange import naive_resgld, resghmc, resgld
 from isotherm.samplers.interacting import icsghmc, icsgld, picsgld
 from isotherm.samplers.langevin import psgld, sghmc, sgld, svgd
 from isotherm.samplers.loop import Info, LoopState
-from isotherm.samplers.sampler import Sampler
+from isotherm.samplers.sampler import AnySampler, Choice, Sampler, Specification
 from isotherm.samplers.variance_reduced import cvr_resghmc, vr_resghmc, vr_resgld
 
-METHODS: dict[str, Callable[..., Sampler]] = {
+METHODS: dict[str, Callable[..., AnySampler]] = {
     constructor.__name__: constructor
     for constructor in (
         sgd,
@@ -48,9 +48,12 @@ METHODS: dict[str, Callable[..., Sampler]] = {
 
 __all__ = [
     "METHODS",
+    "AnySampler",
+    "Choice",
     "Info",
     "LoopState",
     "Sampler",
+    "Specification",
     "awsgld",
     "csghmc",
     "csgld",

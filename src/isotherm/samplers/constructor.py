@@ -5,10 +5,10 @@ from typing import Any, TypeVar
 
 from isotherm.foundation.calls import checked_call
 from isotherm.foundation.docstrings import documented
-from isotherm.samplers.sampler import Sampler
+from isotherm.samplers.sampler import AnySampler
 
 Box = tuple[Any, Any] | None
-F = TypeVar("F", bound=Callable[..., Sampler])
+F = TypeVar("F", bound=Callable[..., AnySampler])
 
 
 def constructor(*shared: tuple[type, Mapping[str, Any]]) -> Callable[[F], F]:

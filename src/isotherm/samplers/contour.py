@@ -18,13 +18,13 @@ from isotherm.samplers.contour_options import (
     contour_sampler,
     weighted_sampler,
 )
-from isotherm.samplers.sampler import Sampler
+from isotherm.samplers.sampler import AnySampler
 
 _AWSGLD_GAIN = PolynomialGain(100.0, 0.75, 1000.0)
 
 
 @constructor(*CONTOUR)
-def csgld(step_size: Schedule, *, partition: Any = "auto", **options: Unpack[ContourOptions]) -> Sampler:
+def csgld(step_size: Schedule, *, partition: Any = "auto", **options: Unpack[ContourOptions]) -> AnySampler:
     """Contour SGLD: every chain learns the weights theta of energy bins of its own, and walks freely up and down in energy.
 
         psi = 1 + zeta T (log theta(J) - log theta(J - 1)) / width,        J the bin of U(x)
@@ -42,7 +42,7 @@ def csgld(step_size: Schedule, *, partition: Any = "auto", **options: Unpack[Con
 
     Args:
         step_size: eps, a number above 0 or a function of the iteration that suits `sgld`, in units of position^2 / energy.
-        partition: the bins: (low, high, num_bins) in units of the energy, a `contour.Partition`, a `contour.PilotPartition`, or
+        partition: the bins: (low, high, num_bins) in units of the energy, a `contour.Partition`, a `contour.PartitionSearch`, or
             "auto" for a pilot that finds them. `low` must lie above the lowest energy.
         **options: see `ContourOptions`.
 
@@ -72,7 +72,7 @@ def csghmc(
     partition: Any = "auto",
     friction: float = SGHMC.friction,
     **options: Unpack[ContourOptions],
-) -> Sampler:
+) -> AnySampler:
     """Contour SGHMC: `csgld` with momentum.
 
         psi = 1 + zeta T (log theta(J) - log theta(J - 1)) / width,        J the bin of U(x)
@@ -89,7 +89,7 @@ def csghmc(
 
     Args:
         step_size: eps, a number above 0 or a function of the iteration that suits `sghmc`, in units of position^2 / energy.
-        partition: the bins: (low, high, num_bins) in units of the energy, a `contour.Partition`, a `contour.PilotPartition`, or
+        partition: the bins: (low, high, num_bins) in units of the energy, a `contour.Partition`, a `contour.PartitionSearch`, or
             "auto" for a pilot that finds them. `low` must lie above the lowest energy.
         friction: alpha in (0, 1], one minus the momentum coefficient; no unit.
         **options: see `ContourOptions`.
@@ -123,7 +123,7 @@ def ksgld(
     slopes: str = Contour.slopes,
     bounds: tuple[float, float] | None = Contour.bounds,
     box: Box = None,
-) -> Sampler:
+) -> AnySampler:
     """CSGLD with known weights theta of the bins, which are not learned.
 
         psi = 1 + zeta T (log theta(J) - log theta(J - 1)) / width,        J the bin of U(x)
@@ -180,7 +180,7 @@ def awsgld(
     gain: Schedule = _AWSGLD_GAIN,
     initial_theta: Any = "flat",
     **options: Unpack[WeightedOptions],
-) -> Sampler:
+) -> AnySampler:
     """Adaptively weighted SGLD: theta is a running sum over bins, so that gradients grow while energies are high.
 
         psi = 1 + zeta T (log theta(J) - log theta(J - 1)) / width,        J the bin of U(x)
@@ -197,7 +197,7 @@ def awsgld(
 
     Args:
         step_size: eps, a number above 0 or a function of the iteration, in units of position^2 / energy.
-        partition: the bins: (low, high, num_bins) in units of the energy, a `contour.Partition`, a `contour.PilotPartition`, or
+        partition: the bins: (low, high, num_bins) in units of the energy, a `contour.Partition`, a `contour.PartitionSearch`, or
             "auto" for a pilot that finds them. Unlike for `csgld` there is no default: the bins should end at the energies to be
             left fast.
         max_displacement: the longest eps |psi g|, above 0, in units of the position; None has no limit, and chains may overflow.

@@ -1,17 +1,20 @@
 """What samplers that flatten the energy share: their options, and how parts are put together."""
 
+import dataclasses
 from typing import Any, TypedDict
 
 from isotherm.contour.contour import Contour
 from isotherm.contour.fields import Field, ThetaPower, as_field
-from isotherm.contour.partition import as_partition
+from isotherm.contour.partition import FoundPartition, Partition, as_partition
+from isotherm.contour.start import masses_of
 from isotherm.contour.weight_rule import RegularizedWeights
+from isotherm.coupling import Coupling, Independent
 from isotherm.estimators import Estimator, Plain
 from isotherm.foundation.errors import check_real, check_type, refuse
 from isotherm.foundation.schedules import Schedule, check_schedule
 from isotherm.kernels import Kernel, within
 from isotherm.samplers.constructor import Box
-from isotherm.samplers.sampler import Sampler
+from isotherm.samplers.sampler import AnySampler, Sampler, Specification
 
 
 class WeightedOptions(TypedDict, total=False):
@@ -77,7 +80,7 @@ CONTOUR_DEFAULTS: ContourOptions = {
     "slopes": Contour.slopes,
     "bounds": Contour.bounds,
     "empty_step": Contour.empty_step,
-    "initial_theta": Contour.initial_theta,
+    "initial_theta": None,
     "perturbation": ThetaPower.perturbation,
 }
 WEIGHTED = (WeightedOptions, WEIGHTED_DEFAULTS)
@@ -86,32 +89,53 @@ CONTOUR = (WEIGHTED, (ContourOptions, CONTOUR_DEFAULTS))
 
 def contour_sampler(
     name: str, kernel: Kernel, step_size: Schedule, partition: Any, is_shared: bool, given: ContourOptions
-) -> Sampler:
+) -> AnySampler:
     """The sampler that learns theta, with the options of a constructor."""
     options: dict[str, Any] = {**WEIGHTED_DEFAULTS, **CONTOUR_DEFAULTS, **given}
     weight_rule = options["weight_rule"]
     if weight_rule is not None:
         remedy = "Write `weight_rule=iso.contour.RegularizedWeights()`, say."
         check_type("weight_rule", weight_rule, RegularizedWeights, "a `contour.RegularizedWeights`, or None", remedy)
-    coupling = Contour(
-        as_partition(partition),
-        options["zeta"],
-        options["gain"],
-        _field(options["field"], options["perturbation"]),
-        is_shared,
-        options["slopes"],
-        options["bounds"],
-        options["empty_step"],
-        options["initial_theta"],
-        warm_up=options["warm_up"],
-        weight_rule=weight_rule,
-    )
-    return weighted_sampler(name, kernel, step_size, coupling, options)
+    field = _field(options["field"], options["perturbation"])
+    initial_theta = options["initial_theta"]
+
+    def coupling_of(bins: Partition, noise: float | None, theta: Any) -> Contour:
+        return Contour(
+            bins,
+            options["zeta"],
+            options["gain"],
+            field,
+            is_shared,
+            options["slopes"],
+            options["bounds"],
+            options["empty_step"],
+            theta,
+            warm_up=options["warm_up"],
+            noise=noise,
+            weight_rule=weight_rule,
+        )
+
+    def completed(found: FoundPartition) -> Contour:
+        theta = initial_theta or "uniform"
+        if theta == "pilot" or (initial_theta is None and not field.is_cumulative):
+            theta = masses_of(found.bins_met, found.partition.num_bins, field.is_cumulative)
+        return coupling_of(found.partition, found.noise, theta)
+
+    bins = as_partition(partition)
+    if isinstance(bins, Partition):
+        if isinstance(initial_theta, str) and initial_theta == "pilot":
+            refuse("initial_theta", "of a pilot only where there is one", "pilot", 'Give `partition="auto"`.')
+        theta = "uniform" if initial_theta is None else initial_theta
+        return weighted_sampler(name, kernel, step_size, coupling_of(bins, None, theta), options)
+    if field.is_cumulative:
+        # A running sum of nothing has no logarithm.
+        bins = dataclasses.replace(bins, num_below=0)
+    return Specification(weighted_sampler(name, kernel, step_size, Independent(), options), bins, completed)
 
 
 def weighted_sampler(
-    name: str, kernel: Kernel, step_size: Schedule, coupling: Contour, options: dict[str, Any]
-) -> Sampler:
+    name: str, kernel: Kernel, step_size: Schedule, coupling: Coupling, options: dict[str, Any]
+) -> AnySampler:
     """The sampler of a coupling that multiplies gradients."""
     temperature, estimator = options["temperature"], options["estimator"]
     # Weights divide by it; a schedule may be zero for a while, as when a cycle explores.

@@ -18,7 +18,7 @@ from isotherm.samplers.exchange_options import (
     exchange_sampler,
     ladder_of,
 )
-from isotherm.samplers.sampler import Sampler
+from isotherm.samplers.sampler import AnySampler
 
 
 @constructor(*EXCHANGE)
@@ -28,7 +28,7 @@ def naive_resgld(
     temperatures: Temperatures = TEMPERATURES,
     num_replicas: int | None = None,
     **options: Unpack[ExchangeOptions],
-) -> Sampler:
+) -> AnySampler:
     """Replica exchange SGLD without correction for energy noise.
 
         x_i <- x_i - eps_i g_i + sqrt(2 eps_i T_i) xi_i                 on every rung i
@@ -74,7 +74,7 @@ def resgld(
     num_measured: int = Corrected.num_measured,
     energy_batch: str = Plain.energy_batch,
     **options: Unpack[ExchangeOptions],
-) -> Sampler:
+) -> AnySampler:
     """Replica exchange SGLD with swaps that stay right on average under noisy energies.
 
         x_i <- x_i - eps_i g_i + sqrt(2 eps_i T_i) xi_i                 on every rung i
@@ -134,7 +134,7 @@ def resghmc(
     jump: float | None = Corrected.jump,
     energy_batch: str = Plain.energy_batch,
     **options: Unpack[ExchangeOptions],
-) -> Sampler:
+) -> AnySampler:
     """Replica exchange SGHMC with corrected swaps: `resgld` with momentum, made for networks.
 
         v_i <- (1 - alpha) v_i - eps_i g_i + sqrt(2 eps_i alpha T_i) xi_i

@@ -13,7 +13,7 @@ from isotherm.exchange import (
     EquiAcceptance,
     Exchange,
     Ladder,
-    PilotLadder,
+    LadderSearch,
     geometric_ladder,
 )
 from isotherm.exchange.schemes import Scheme
@@ -21,7 +21,7 @@ from isotherm.foundation.errors import check_choice, check_type, refuse, short
 from isotherm.foundation.schedules import Scaled, Schedule, check_schedule
 from isotherm.kernels import Kernel, within
 from isotherm.samplers.constructor import Box
-from isotherm.samplers.sampler import Sampler
+from isotherm.samplers.sampler import AnySampler, Sampler, Specification
 
 Steps = float | tuple[float, ...]
 Temperatures = tuple[float, ...]
@@ -55,7 +55,7 @@ class SwapOptions(TypedDict, total=False):
         adaptation: `exchange.EquiAcceptance(gain, of="temperature")` moves the inner temperatures until all pairs accept
             equally often; None leaves the ladder as it is.
         ladder: "auto" has a pilot find the rungs above the first temperature, all with the first step size; an
-            `exchange.PilotLadder(num_steps)` sets the pilot's length; None takes the rungs as given.
+            `exchange.LadderSearch(num_steps)` sets the pilot's length; None takes the rungs as given.
         box: (low, high), numbers or arrays that broadcast against the position; moves out of it are rejected. None has no walls.
     """
 
@@ -67,7 +67,7 @@ class SwapOptions(TypedDict, total=False):
     ignores_prior: bool
     variance: str
     adaptation: EquiAcceptance | None
-    ladder: str | PilotLadder | None
+    ladder: str | LadderSearch | None
     box: Box
 
 
@@ -135,31 +135,42 @@ def as_temperatures(given: Any) -> Temperatures:
 
 def exchange_sampler(
     name: str, kernel: Kernel, estimator: Estimator, ladder: Ladder, rule: Corrected, given: SwapOptions
-) -> Sampler:
+) -> AnySampler:
     """The sampler of a ladder with the options of a constructor."""
     options: dict[str, Any] = {**SWAP_DEFAULTS, **FACTOR_DEFAULTS, **given}
     changes = {name: options[name] for name in ("gate_log_correction", "variance")}
     rule = dataclasses.replace(rule, **changes)
-    ladder = _found_or_given(options["ladder"], ladder)
-    # A ladder that is to be found may have many rungs.
-    number = ladder.num_rungs if not isinstance(ladder, PilotLadder) else None
     adaptation = options["adaptation"]
     if adaptation is not None:
         remedy = 'Write `adaptation=iso.exchange.EquiAcceptance(0.01, of="temperature")`, say.'
         check_type("adaptation", adaptation, EquiAcceptance, "an `exchange.EquiAcceptance`, or None", remedy)
-    coupling = Exchange(
-        ladder,
-        _scheme(options["scheme"], number),
-        rule,
-        adaptation,
-        options["intensity"],
-        options["cooling"],
-        options["fresh_energies"],
-        options["ignores_prior"],
-    )
+
+    def completed(found: Ladder) -> Exchange:
+        return Exchange(
+            found,
+            _scheme(options["scheme"], found.num_rungs),
+            rule,
+            adaptation,
+            options["intensity"],
+            options["cooling"],
+            options["fresh_energies"],
+            options["ignores_prior"],
+        )
+
     step_size = _scaled("step_factor", ladder.step_sizes[0], options["step_factor"])
     temperature = _scaled("temperature_factor", ladder.temperatures[0], options["temperature_factor"])
-    return Sampler(within(kernel, options["box"]), step_size, temperature, estimator, coupling, name=name)
+    plain = Sampler(within(kernel, options["box"]), step_size, temperature, estimator, name=name)
+    search = options["ladder"]
+    if search is None:
+        return dataclasses.replace(plain, coupling=completed(ladder))
+    for factor in ("temperature_factor", "step_factor"):
+        if callable(options[factor]):
+            remedy = "A pilot runs at one temperature and one step size: give numbers, or a ladder of your own."
+            refuse(factor, "a number where a pilot looks for the ladder", "a schedule", remedy)
+    if not isinstance(search, LadderSearch):
+        check_choice("ladder", search, ("auto",))
+        search = LadderSearch()
+    return Specification(plain, search, completed)
 
 
 def _scaled(name: str, value: float, factor: Schedule) -> Schedule:
@@ -168,16 +179,7 @@ def _scaled(name: str, value: float, factor: Schedule) -> Schedule:
     return Scaled(value, factor) if callable(factor) else value * factor
 
 
-def _found_or_given(asked: Any, given: Ladder) -> Ladder:
-    if asked is None:
-        return given
-    if not isinstance(asked, PilotLadder):
-        check_choice("ladder", asked, ("auto",))
-    open_ladder = asked if isinstance(asked, PilotLadder) else PilotLadder()
-    return open_ladder.replaced(step_sizes=given.step_sizes[:2], temperatures=given.temperatures[:2])
-
-
-def _scheme(scheme: Scheme | None, num_rungs: int | None) -> Scheme:
+def _scheme(scheme: Scheme | None, num_rungs: int) -> Scheme:
     """One pair is tried in every iteration; many by deterministic even-odd."""
     if scheme is None:
         return Adjacent() if num_rungs == 2 else DeterministicEvenOdd()

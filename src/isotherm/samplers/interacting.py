@@ -6,11 +6,11 @@ from isotherm.foundation.schedules import Schedule
 from isotherm.kernels import PSGLD, SGHMC, SGLD
 from isotherm.samplers.constructor import constructor
 from isotherm.samplers.contour_options import CONTOUR, ContourOptions, contour_sampler
-from isotherm.samplers.sampler import Sampler
+from isotherm.samplers.sampler import AnySampler
 
 
 @constructor(*CONTOUR)
-def icsgld(step_size: Schedule, *, partition: Any = "auto", **options: Unpack[ContourOptions]) -> Sampler:
+def icsgld(step_size: Schedule, *, partition: Any = "auto", **options: Unpack[ContourOptions]) -> AnySampler:
     """Interacting contour SGLD: all chains learn the weights theta of energy bins together, and walk freely up and down in energy.
 
         psi = 1 + zeta T (log theta(J) - log theta(J - 1)) / width,        J the bin of U(x)
@@ -29,7 +29,7 @@ def icsgld(step_size: Schedule, *, partition: Any = "auto", **options: Unpack[Co
 
     Args:
         step_size: eps, a number above 0 or a function of the iteration that suits `sgld`, in units of position^2 / energy.
-        partition: the bins: (low, high, num_bins) in units of the energy, a `contour.Partition`, a `contour.PilotPartition`, or
+        partition: the bins: (low, high, num_bins) in units of the energy, a `contour.Partition`, a `contour.PartitionSearch`, or
             "auto" for a pilot that finds them. `low` must lie above the lowest energy.
         **options: see `ContourOptions`.
 
@@ -59,7 +59,7 @@ def icsghmc(
     partition: Any = "auto",
     friction: float = SGHMC.friction,
     **options: Unpack[ContourOptions],
-) -> Sampler:
+) -> AnySampler:
     """Interacting contour SGHMC: `icsgld` with momentum.
 
         psi = 1 + zeta T (log theta(J) - log theta(J - 1)) / width,        J the bin of U(x)
@@ -77,7 +77,7 @@ def icsghmc(
 
     Args:
         step_size: eps, a number above 0 or a function of the iteration that suits `sghmc`, in units of position^2 / energy.
-        partition: the bins: (low, high, num_bins) in units of the energy, a `contour.Partition`, a `contour.PilotPartition`, or
+        partition: the bins: (low, high, num_bins) in units of the energy, a `contour.Partition`, a `contour.PartitionSearch`, or
             "auto" for a pilot that finds them. `low` must lie above the lowest energy.
         friction: alpha in (0, 1], one minus the momentum coefficient; no unit.
         **options: see `ContourOptions`.
@@ -110,7 +110,7 @@ def picsgld(
     gradient_scale: float = PSGLD.gradient_scale,
     freeze_after: int | None = PSGLD.freeze_after,
     **options: Unpack[ContourOptions],
-) -> Sampler:
+) -> AnySampler:
     """`icsgld` with RMSprop's diagonal preconditioner.
 
         psi = 1 + zeta T (log theta(J) - log theta(J - 1)) / width,        J the bin of U(x)
@@ -126,7 +126,7 @@ def picsgld(
 
     Args:
         step_size: eps, a number above 0 or a function of the iteration; eps G has units of position^2 / energy.
-        partition: the bins: (low, high, num_bins) in units of the energy, a `contour.Partition`, a `contour.PilotPartition`, or
+        partition: the bins: (low, high, num_bins) in units of the energy, a `contour.Partition`, a `contour.PartitionSearch`, or
             "auto" for a pilot that finds them. `low` must lie above the lowest energy.
         decay: beta in [0, 1], how much of V an iteration keeps; no unit.
         regularizer: lambda above 0, which keeps G below 1 / lambda; in units of s g.

@@ -1,13 +1,17 @@
-"""A sampler is a choice of four independent parts: kernel, estimator, coupling and schedules."""
+"""A sampler is a choice of four independent parts; a specification is one with a part that pilot runs must find."""
 
 import dataclasses
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NoReturn
 
+import jax
+
+from isotherm.contour.partition import PartitionSearch
 from isotherm.coupling import Coupling, Independent
 from isotherm.engine.iteration import Parts
 from isotherm.estimators.estimator import Estimator
 from isotherm.estimators.plain import Plain
-from isotherm.exchange.ladder import PilotLadder
+from isotherm.exchange.ladder import LadderSearch
 from isotherm.foundation.errors import check_integer, refuse, short
 from isotherm.foundation.parts import Part, Static, as_arguments
 from isotherm.foundation.schedules import CollectionWindow, Schedule, check_schedule
@@ -80,10 +84,7 @@ class Sampler(Part):
 
     def choose_num_chains(self, asked: int | None) -> int:
         """The number of chains in a run: what was asked for, unless the coupling needs another."""
-        if asked is not None and self.has_open_ladder:
-            remedy = "A pilot finds the number of rungs, each of which has one replica. Independent ladders are `num_ladders`."
-            refuse("num_chains", "left out where a pilot finds the ladder", asked, remedy)
-        needed = self.coupling.needs.num_chains
+        needed = self.coupling.traits.num_chains
         if asked is not None and needed is not None and asked != needed:
             remedy = "Every rung needs one replica; leave it out. Independent ladders are `num_ladders`."
             refuse("num_chains", f"the number of rungs, {needed}", asked, remedy)
@@ -98,25 +99,18 @@ class Sampler(Part):
             kernel = kernel.inner
         return isinstance(kernel, Within)
 
-    @property
-    def has_open_ladder(self) -> bool:
-        """Whether a pilot has to find the rungs first."""
-        return isinstance(getattr(self.coupling, "ladder", None), PilotLadder)
-
-    def refuse_open_ladder(self) -> None:
-        """Refuse a ladder that a pilot has to find, where none is run."""
-        if self.has_open_ladder:
-            remedy = (
-                "`iso.sample` runs a pilot; `iso.advise(...).found.ladder` gives its temperatures, to be passed here."
-            )
-            refuse("ladder", "known", "one that a pilot has to find", remedy)
+    def has_ladder(self, num_chains: int) -> bool:
+        """Whether only the chain on the target rung is recorded."""
+        coupling = self.coupling
+        if coupling.traits.num_chains is None:
+            return False
+        return jax.eval_shape(lambda: coupling.observe(coupling.init(num_chains))).recorded is not None
 
     def init(self, potential: Any, position: Any, num_chains: int | None = None) -> LoopState:
         """The state of a loop written by hand: `num_chains` chains that start at `position`, or at `iso.per_chain(positions)`.
 
         `iso.sample` adds records, checkpoints and pilots. Use the pair `init` and `step` where the loop must be your own.
         """
-        self.refuse_open_ladder()
         return start(self, as_potential(potential), position, num_chains)
 
     def step(self, key: Any, state: LoopState, data: Any = None) -> tuple[LoopState, Info]:
@@ -134,9 +128,117 @@ class Sampler(Part):
         return step(self, key, state, data)
 
 
-def check_sampler(value: Any) -> Sampler:
-    """Refuse what is no sampler; a constructor that was not called is told so."""
-    if isinstance(value, Sampler):
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """A setting that pilot runs chose.
+
+    Attributes:
+        name: of the setting, such as "ladder".
+        value: what was chosen, in types that JSON can hold; enough to build the setting again.
+        reason: why, in words.
+    """
+
+    name: str
+    value: dict[str, Any]
+    reason: str
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Specification:
+    """A sampler with `ladder="auto"` or `partition="auto"`. `iso.sample` and its kin resolve it; `iso.resolve` does so by hand.
+
+    Attributes:
+        plain: independent chains with the kernel, step size and temperature of the target.
+        search: what pilot runs look for.
+        complete: makes the coupling from what they found.
+
+    Example:
+        >>> import isotherm as iso, jax.numpy as jnp
+        >>> specification = iso.resgld(0.02, ladder="auto")
+        >>> resolved = iso.resolve(lambda x: x @ x, specification, init=jnp.zeros(2))  # doctest: +SKIP
+        >>> resolved.sampler.coupling.ladder.temperatures  # doctest: +SKIP
+    """
+
+    plain: Sampler
+    search: LadderSearch | PartitionSearch
+    complete: Callable[[Any], Coupling]
+
+    def __post_init__(self):
+        # Options that no ladder or partition could make right are refused when the specification is built.
+        self.complete(self.search.example(self.plain))
+
+    def __repr__(self) -> str:
+        return f"{self.plain!r:.{len(repr(self.plain)) - 1}}, {self.search.name}={self.search!r})"
+
+    @property
+    def name(self) -> str:
+        """What tables call the sampler."""
+        return self.plain.name
+
+    @property
+    def coupling(self) -> NoReturn:
+        """Not known yet."""
+        self.refuse()
+
+    @property
+    def kernel(self) -> Kernel:
+        """Moves one chain."""
+        return self.plain.kernel
+
+    @property
+    def step_size(self) -> Schedule:
+        """The step size of the target."""
+        return self.plain.step_size
+
+    @property
+    def temperature(self) -> Schedule:
+        """The temperature of the target."""
+        return self.plain.temperature
+
+    @property
+    def window(self) -> CollectionWindow | None:
+        """The iterations whose draws are collected."""
+        return self.plain.window
+
+    def completed(self, found: Any) -> Sampler:
+        """The sampler with the ladder, or the partition, that was found."""
+        return dataclasses.replace(self.plain, coupling=self.complete(found))
+
+    def check(self, potential: Potential, position: Any) -> None:
+        """Refuse, before any work, a potential or starts that the sampler could not use."""
+        self.completed(self.search.example(self.plain)).check(potential, position)
+
+    def choose_num_chains(self, asked: int | None) -> int:
+        """The number of chains of a run: what was asked for, or 1 for a ladder, whose number of rungs is not known yet."""
+        if asked is not None and self.has_ladder(1):
+            remedy = "A pilot finds the number of rungs, each of which has one replica. Independent ladders are `num_ladders`."
+            refuse("num_chains", "left out where a pilot finds the ladder", asked, remedy)
+        return check_integer("num_chains", asked or 1, 1, "Give the number of chains in a run.")
+
+    def has_ladder(self, num_chains: int) -> bool:
+        """Whether only the chain on the target rung is recorded."""
+        return isinstance(self.search, LadderSearch)
+
+    def init(self, potential: Any, position: Any, num_chains: int | None = None) -> NoReturn:
+        """Refused: a loop by hand needs the sampler itself, which `iso.resolve` finds."""
+        self.refuse()
+
+    def step(self, key: Any, state: Any, data: Any = None) -> NoReturn:
+        """Refused likewise."""
+        self.refuse()
+
+    def refuse(self) -> NoReturn:
+        """Refuse a specification where pilot runs cannot be made."""
+        remedy = f"Resolve it first: `sampler = iso.resolve(potential, iso.{self.name}(...), init=start).sampler`."
+        refuse(self.search.name, "known", "one that a pilot has to find", remedy)
+
+
+AnySampler = Sampler | Specification
+
+
+def check_sampler(value: Any) -> AnySampler:
+    """Refuse what is no sampler; for a constructor that was not called, say how to call it."""
+    if isinstance(value, (Sampler, Specification)):
         return value
     name = getattr(value, "__name__", "")
     if callable(value) and name:
@@ -148,7 +250,7 @@ def as_potential(value: Any) -> Potential:
     """A potential, from a potential or an energy function."""
     if isinstance(value, Potential):
         return value
-    if isinstance(value, Sampler):
+    if isinstance(value, (Sampler, Specification)):
         remedy = "The potential comes first: iso.sample(energy, iso.sgld(0.01), ...)."
         refuse("potential", "a potential or an energy function", f"the sampler {short(value)}", remedy)
     if not callable(value):

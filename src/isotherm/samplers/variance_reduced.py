@@ -5,7 +5,7 @@ from typing import Unpack
 
 from isotherm.estimators import ControlVariate
 from isotherm.exchange import Corrected, Ladder
-from isotherm.foundation.errors import check_real
+from isotherm.foundation.errors import check_real, refuse
 from isotherm.foundation.schedules import CollectionWindow, CyclicalCosine, CyclicalTemperature, Schedule
 from isotherm.kernels import SGHMC, SGLD
 from isotherm.samplers.constructor import constructor
@@ -26,7 +26,7 @@ from isotherm.samplers.exchange_options import (
     exchange_sampler,
     ladder_of,
 )
-from isotherm.samplers.sampler import Sampler
+from isotherm.samplers.sampler import AnySampler, Specification
 
 
 @constructor(*EXCHANGE)
@@ -41,7 +41,7 @@ def vr_resgld(
     num_measured: int = Corrected.num_measured,
     smoothing: float | None = SMOOTHING,
     **options: Unpack[ExchangeOptions],
-) -> Sampler:
+) -> AnySampler:
     """Replica exchange SGLD whose swaps read energies with a control variate.
 
         x_i <- x_i - eps_i g_i + sqrt(2 eps_i T_i) xi_i                 on every rung i
@@ -106,7 +106,7 @@ def vr_resghmc(
     num_measured: int = Corrected.num_measured,
     smoothing: float | None = SMOOTHING,
     **options: Unpack[ExchangeOptions],
-) -> Sampler:
+) -> AnySampler:
     """Replica exchange SGHMC whose swaps read energies with a control variate: `vr_resgld` with momentum, made for networks.
 
         v_i <- (1 - alpha) v_i - eps_i g_i + sqrt(2 eps_i alpha T_i) xi_i
@@ -176,7 +176,7 @@ def cvr_resghmc(
     num_measured: int = Corrected.num_measured,
     smoothing: float | None = SMOOTHING,
     **options: Unpack[SwapOptions],
-) -> Sampler:
+) -> AnySampler:
     """`vr_resghmc` in cycles: every cycle descends with cosine step sizes and no noise, then samples and swaps.
 
         beta = (k mod L) / L
@@ -228,6 +228,9 @@ def cvr_resghmc(
     estimator = ControlVariate(refresh_every, is_adaptive)
     ladder = Ladder(steps, temperatures)
     sampler = exchange_sampler("cvr_resghmc", SGHMC(friction), estimator, ladder, rule, options)
+    if isinstance(sampler, Specification):
+        remedy = "A pilot runs at one temperature: give `temperatures`."
+        refuse("ladder", "None for a sampler with cycles", repr(options.get("ladder")), remedy)
     return dataclasses.replace(
         sampler,
         step_size=CyclicalCosine(first, cycle_length, hold_from, floor),

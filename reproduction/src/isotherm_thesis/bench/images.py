@@ -73,7 +73,7 @@ class Timed:
 
     def run(self, num_steps: int, **options: Any) -> Any:
         """A run that records once an epoch."""
-        is_ladder = self.sampler.coupling.needs.num_chains is not None
+        is_ladder = self.sampler.coupling.traits.num_chains is not None
         return iso.sample(
             self.potential,
             self.sampler,

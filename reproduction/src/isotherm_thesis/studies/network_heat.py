@@ -16,7 +16,7 @@ from flax import nnx
 from sklearn.datasets import load_digits
 
 import isotherm as iso
-from isotherm.diagnostics.bias import error_of
+from isotherm.run.bias import error_of
 from isotherm_thesis.paths import RESULTS
 
 NUM_DATA, NUM_CHAINS = 1_400, 4

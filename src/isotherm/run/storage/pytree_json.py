@@ -5,14 +5,7 @@ from typing import Any
 
 import jax
 
-
-def named_leaves(tree: Any) -> dict[str, Any]:
-    """Leaves by a name made from their path, in the order of the tree."""
-    found = jax.tree_util.tree_leaves_with_path(tree)
-    names = [jax.tree_util.keystr(path, simple=True, separator="-") or "value" for path, _ in found]
-    if len(set(names)) < len(names):
-        names = [f"{number:04d}" for number in range(len(names))]
-    return dict(zip(names, (leaf for _, leaf in found), strict=True))
+from isotherm.foundation.positions import named_leaves
 
 
 def describe_structure(tree: Any) -> Any:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from isotherm.diagnostics.bias import bias_from
+from isotherm.foundation.checks import Check, StoredChecks
 from isotherm.foundation.errors import refuse
+from isotherm.run.bias import bias_from
 from isotherm.run.record_times import RecordTimes
-from isotherm.run.spent import SPENT
 from isotherm.run.storage.store import (
     FORMAT,
     check_format,
@@ -24,6 +24,13 @@ from isotherm.run.storage.store import (
 if TYPE_CHECKING:
     from isotherm.run.run import Run
 
+# Where the time of a run went, in words.
+SPENT = {
+    "seconds": "of sampling",
+    "compile_seconds": "of compiling",
+    "pilot_seconds": "of pilots",
+    "earlier_seconds": "before it was resumed",
+}
 DRAWN = ("draws", "log_weights", "energies", "observed", "model_state")
 _TOTALS = ("num_steps", *SPENT)
 
@@ -47,7 +54,8 @@ def write_end(run: "Run", folder: pathlib.Path) -> None:
         end["bias"] = run.bias._asdict()
     write_arrays(folder / "end", end)
     times = dataclasses.asdict(run.times) if is_regular else None
-    write_json(folder / "finished.json", {"times": times} | {name: getattr(run, name) for name in _TOTALS})
+    found = {"times": times, "checks": [check.as_json() for check in run.part_checks]}
+    write_json(folder / "finished.json", found | {name: getattr(run, name) for name in _TOTALS})
 
 
 def write_progress(folder: pathlib.Path, iteration: int, times: RecordTimes, spent: dict[str, float]) -> None:
@@ -79,7 +87,8 @@ def load(folder: pathlib.Path) -> dict[str, Any]:
         "stats": end["stats"],
         "config": stored["config"],
         "environment": stored["environment"],
-        "checkup": bias_from(end["bias"]) if "bias" in end else None,
+        "bias_probe": bias_from(end["bias"]) if "bias" in end else None,
+        "parts": StoredChecks(tuple(map(Check.from_json, finished["checks"]))),
         **{name: finished[name] for name in _TOTALS if name in finished},
     }
 
@@ -109,6 +118,5 @@ def _load_unfinished(folder: pathlib.Path, stored: dict[str, Any]) -> dict[str, 
         "stats": {},
         "config": stored["config"],
         "environment": stored["environment"],
-        "checkup": None,
         **{name: progress[name] for name in _TOTALS if name in progress},
     }

@@ -15,7 +15,7 @@ from isotherm.foundation.errors import refuse
 from isotherm.run.storage.pytree_json import describe_structure, named_leaves, rebuild
 from isotherm.run.storage.stored_array import StoredArray
 
-FORMAT = 4
+FORMAT = 5
 _CHUNK_BYTES = 4 << 20
 
 

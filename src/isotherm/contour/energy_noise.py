@@ -15,8 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
-from isotherm.run.described import is_a, reads_whole_energy
-
 # Nodes of Gauss and Hermite; rounds of the correction, each of which sees what the last one left.
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
@@ -97,18 +95,18 @@ def noise_to_take_off(
     None where it cannot be told: of exact energies, of weights that are no integral of psi, or where the coupling read other
     energies than were recorded.
     """
-    coupling = config["sampler"].get("coupling", {})
-    functions = weight_functions(stats, coupling)
-    if functions is None or config.get("is_exact") or not reads_whole_energy(config):
+    functions = weight_functions(stats, config)
+    if functions is None or config.get("is_exact") or not config.get("reads_whole_energy", True):
         return None
     if not np.all(np.isfinite(stats["energy_noise"])):
         return None
     squares = np.broadcast_to(np.square(stats["energy_noise"]), len(energies))
-    read = np.asarray(energies, np.float64) - coupling["offset"]
+    energies = np.asarray(energies, np.float64)
     if len(functions) == 1:
-        return functions[0].correction(read, float(np.sqrt(np.mean(squares))), tilt)
+        return functions[0].correction(energies, float(np.sqrt(np.mean(squares))), tilt)
     found = [
-        f.correction(own, float(noise), tilt) for f, own, noise in zip(functions, read, np.sqrt(squares), strict=True)
+        f.correction(own, float(noise), tilt)
+        for f, own, noise in zip(functions, energies, np.sqrt(squares), strict=True)
     ]
     return np.stack([taken for taken, _ in found]), max(left for _, left in found)
 
@@ -129,14 +127,14 @@ def of_runs(
     return np.stack([taken for taken, _ in found]), max(left for _, left in found)
 
 
-def weight_functions(stats: dict[str, Any], coupling: dict[str, Any]) -> list[WeightFunction] | None:
+def weight_functions(stats: dict[str, Any], config: dict[str, Any]) -> list[WeightFunction] | None:
     """Those of a run without an axis of runs, one for every theta; None where weights are not such integrals."""
-    partition, slopes = coupling.get("partition"), stats.get("weight_slopes")
-    if slopes is None or not isinstance(partition, dict) or coupling.get("weight_rule") is not None:
+    edges, slopes = config.get("weight_edges"), stats.get("weight_slopes")
+    if slopes is None or edges is None:
         return None
-    low, width = (float(np.asarray(partition[name])) for name in ("low", "width"))
+    low, width, is_cumulative = edges
     theta = np.asarray(stats["theta"], np.float64)
-    if is_a(coupling.get("field"), "Cumulative"):
+    if is_cumulative:
         theta = np.diff(theta, axis=-1, prepend=0.0)
     return [WeightFunction(low, width, *rows) for rows in zip(np.asarray(slopes, np.float64), theta, strict=True)]
 

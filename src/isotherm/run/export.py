@@ -1,4 +1,4 @@
-"""Runs as ArviZ's DataTree."""
+"""Runs as ArviZ's DataTree and as a pandas.DataFrame."""
 
 import math
 import warnings
@@ -8,12 +8,12 @@ import jax
 import numpy as np
 
 from isotherm.foundation.optional import require
+from isotherm.foundation.positions import coordinate_names, leaves_by_name, shapes_of
 from isotherm.run.estimates import normalized_weights, systematic_indices
-from isotherm.run.names import leaves_by_name
-from isotherm.run.run_data import RunData
+from isotherm.run.run import Run
 
 
-def to_arviz(run: RunData, weighted: bool = False) -> Any:
+def to_arviz(run: Run, weighted: bool = False) -> Any:
     """A DataTree with dimensions (chain, draw); the chains of all runs stand one after another.
 
     ArviZ's own statistics ignore weights. So unless `weighted`, draws that carry different weights are resampled, systematically
@@ -54,3 +54,17 @@ def _chains(array: np.ndarray) -> np.ndarray:
 def _choose(leaf: np.ndarray, chosen: list[np.ndarray]) -> np.ndarray:
     flat = leaf.reshape(leaf.shape[0], leaf.shape[1] * leaf.shape[2], *leaf.shape[3:])
     return np.stack([run[index] for run, index in zip(flat, chosen, strict=True)]).reshape(leaf.shape)
+
+
+def to_dataframe(run: Run) -> Any:
+    """See `Run.to_dataframe`."""
+    pandas = require("pandas", "all")
+    sizes = run.log_weights.shape
+    places = np.indices(sizes).reshape(len(sizes), -1)
+    columns: dict[str, Any] = dict(zip(("run", "chain", "draw")[-len(sizes) :], places, strict=True))
+    number, names = math.prod(sizes), coordinate_names(shapes_of(run.draws, len(sizes)))
+    leaves = [np.asarray(leaf).reshape(number, -1) for leaf in jax.tree.leaves(run.draws)]
+    columns |= dict(zip(names, (column for leaf in leaves for column in leaf.T), strict=True))
+    columns["log_weight"] = np.asarray(run.log_weights).reshape(-1)
+    columns["energy"] = np.asarray(run.energies).reshape(-1)
+    return pandas.DataFrame(columns)

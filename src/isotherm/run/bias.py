@@ -7,8 +7,8 @@ import jax
 import numpy as np
 import scipy
 
+from isotherm.foundation.positions import coordinate_name, shapes_of
 from isotherm.run.estimates import normalized_weights
-from isotherm.run.names import coordinate_name, shapes_of
 
 # Of larger positions only some coordinates are looked at.
 MOST_COORDINATES = 64

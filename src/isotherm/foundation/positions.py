@@ -1,4 +1,4 @@
-"""What the coordinates of a position are called in tables and plots: `beta[3]`, or `x[3]` for a position that is one array."""
+"""Positions as named leaves and as columns of coordinates: `beta[3]`, or `x[3]` for a position that is one array."""
 
 import math
 from typing import Any
@@ -6,9 +6,16 @@ from typing import Any
 import jax
 import numpy as np
 
-from isotherm.run.storage.pytree_json import named_leaves
-
 Shapes = dict[str, tuple[int, ...]]
+
+
+def named_leaves(tree: Any) -> dict[str, Any]:
+    """Leaves by a name made from their path, in the order of the tree."""
+    found = jax.tree_util.tree_leaves_with_path(tree)
+    names = [jax.tree_util.keystr(path, simple=True, separator="-") or "value" for path, _ in found]
+    if len(set(names)) < len(names):
+        names = [f"{number:04d}" for number in range(len(names))]
+    return dict(zip(names, (leaf for _, leaf in found), strict=True))
 
 
 def shapes_of(draws: Any, lead: int) -> Shapes:
@@ -56,3 +63,28 @@ def of_small_leaves(shapes: Shapes, few: int) -> np.ndarray:
     begins = np.cumsum(sizes) - sizes
     places = [np.arange(begin, begin + size) for begin, size in zip(begins, sizes, strict=True) if size <= few]
     return np.concatenate([np.zeros(0, int), *places])
+
+
+def columns(draws: Any, lead: int, places: np.ndarray) -> np.ndarray:
+    """Coordinates at the increasing `places` of all draws, without a copy of the others: positions may be networks.
+
+    Example:
+        >>> columns({"a": np.zeros((5, 2)), "b": np.ones((5, 3))}, 1, np.array([1, 4])).tolist()[0]
+        [0.0, 1.0]
+    """
+    found, first = [], 0
+    for leaf in jax.tree.leaves(draws):
+        size = int(np.prod(leaf.shape[lead:]))
+        here = places[(places >= first) & (places < first + size)] - first
+        first += size
+        if len(here):
+            # A view of an array in memory; one on disk is read leaf by leaf.
+            flat = np.asarray(leaf).reshape(*leaf.shape[:lead], size)
+            found.append(np.asarray(flat[..., here], np.float64))
+    return np.concatenate(found, axis=-1)
+
+
+def flat_numbers(tree: Any, lead: int) -> np.ndarray:
+    """The numbers of positions with so many leading axes, in one array of double precision."""
+    leaves = [np.asarray(leaf, np.float64) for leaf in jax.tree.leaves(tree)]
+    return np.concatenate([leaf.reshape(*leaf.shape[:lead], -1) for leaf in leaves], axis=-1)

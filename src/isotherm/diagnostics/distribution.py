@@ -1,0 +1,160 @@
+"""Checks on the distribution of the draws, and the one place that decides what is said of an estimate."""
+
+from collections.abc import Iterator
+
+import jax
+import numpy as np
+
+from isotherm.diagnostics.bias_checks import contradicts
+from isotherm.diagnostics.wells import separate
+from isotherm.foundation import checks
+from isotherm.foundation.checks import Check
+from isotherm.foundation.positions import columns
+from isotherm.run.bias import Bias
+from isotherm.run.estimates import Estimate
+from isotherm.run.run import Run
+
+# Coordinates of particles that are searched for wells.
+_MAX_COORDINATES = 64
+# Coordinates of each leaf that are compared between cycles, and draws of a cycle that tell its spread.
+_MAX_OF_LEAF, _MIN_DRAWS = 5, 4
+
+
+def distribution_checks(run: Run) -> list[Check]:
+    """What is wrong with the distribution of the draws, and so with every estimate."""
+    own = [check for check in run.part_checks if check.affects_estimates]
+    return [*own, *_temperature(run), *_cycles(run), *_particles(run), *_positions(run), *_energies(run)]
+
+
+def judged(run: Run, estimate: Estimate, bias: Bias | None) -> Estimate:
+    """An estimate with everything that limits it: its own checks, those of the distribution, and those of the bias."""
+    found = list(estimate.checks)
+    if not run.claims_distribution:
+        text = "The sampler follows no distribution: a mean over its draws is no expectation, and its error is meaningless."
+        return estimate._replace(checks=(*found, checks.NO_DISTRIBUTION.found(text)))
+    if not run.has_died:
+        found += run.distribution_checks
+    if bias is not None and contradicts(bias):
+        text = "Gradients at the draws contradict the temperature, by more than the bias of a single mean can express."
+        found.append(checks.WRONG_TEMPERATURE.found(text, "See `print(run.summary())`."))
+    elif any(np.any(np.isnan(leaf)) for leaf in jax.tree.leaves(estimate.bias)):
+        text = (
+            "The bias is not known, and intervals hold the standard error alone: it is measured at one temperature, for positions "
+            "of up to 64 numbers that are recorded as they are, with data that fit in memory."
+        )
+        found.append(checks.UNKNOWN_BIAS.found(text, "Compare with a run at half the step size."))
+    return estimate._replace(checks=tuple(found))
+
+
+def _temperature(run: Run) -> Iterator[Check]:
+    if run.config.get("temperature", 1.0) is None:
+        text = "The temperature changed while draws were taken, so that they follow no single distribution."
+        yield checks.TEMPERATURE.found(text, "Leave the annealed part out with `burn_in`.")
+
+
+def _cycles(run: Run) -> Iterator[Check]:
+    """Whether cycles are too short to mix, so that the masses of modes depend on where each of them ends."""
+    # Times of selected draws, and of a run that was stopped, are plain numbers.
+    window = getattr(run.times, "window", None)
+    if window is None or not run.config.get("temperature"):
+        return
+    cycles, lead = run.iterations // window.cycle_length, run.log_weights.ndim
+    leaves = [leaf for leaf in jax.tree.leaves(run.draws) if np.prod(leaf.shape) > 0]
+    ratio = max((ratio_between(_some(leaf, lead), cycles) for leaf in leaves), default=0.0)
+    if ratio >= checks.CYCLES.limit:
+        yield checks.CYCLES.found(
+            "Cycles end in regions of their own and stay there while draws are taken: the masses of modes are those of the "
+            "descents, not of the distribution.",
+            "Sample for a larger part of a cycle, with longer steps, or use replica exchange "
+            '(`iso.resgld(step_size, ladder="auto")`).',
+            ratio=ratio,
+        )
+
+
+def _particles(run: Run) -> Iterator[Check]:
+    """Whether particles lie in several wells, between which they do not move."""
+    if not run.are_particles or not run.claims_distribution:
+        return
+    lead = run.log_weights.ndim
+    size = sum(int(np.prod(leaf.shape[lead:])) for leaf in jax.tree.leaves(run.draws))
+    chosen = np.unique(np.linspace(0, size - 1, min(size, _MAX_COORDINATES)).astype(int))
+    last = columns(run.select(slice(-1, None)).draws, lead, chosen).reshape(-1, len(chosen))
+    last = last[np.all(np.isfinite(last), axis=1)]
+    number = int(np.max(separate(last), initial=0)) + 1
+    if number > checks.PARTICLES.limit:
+        yield checks.PARTICLES.found(
+            f"Particles lie in {number} wells that are far apart, and do not move between them: the masses of modes are those of "
+            "their starts.",
+            'Use replica exchange (`iso.resgld(step_size, ladder="auto")`).',
+            num_wells=number,
+        )
+
+
+def _positions(run: Run) -> Iterator[Check]:
+    bias, temperature = run.bias, run.config.get("temperature")
+    if bias is None or not temperature:
+        return
+    noise = np.sqrt(2.0 * bias.step_size * temperature)
+    spacings = [
+        np.max(np.spacing(np.abs(leaf[np.isfinite(leaf)])), initial=0.0)
+        for leaf in jax.tree.leaves(bias.draws)
+        if leaf.dtype in (np.float32, np.float64) and leaf.size
+    ]
+    spacing = max(spacings, default=0.0)
+    if spacing >= checks.POSITION_ROUNDING.limit * noise:
+        yield checks.POSITION_ROUNDING.found(
+            f"Positions are stored in steps of {spacing:.2g}, and the noise of a move is {noise:.2g}: much of the gradient is "
+            "rounded away.",
+            "Center and scale the coordinates, or use double precision (JAX_ENABLE_X64=1).",
+            ratio=spacing / noise,
+        )
+
+
+def _energies(run: Run) -> Iterator[Check]:
+    """Whether energies are too large for their type, where swaps or weights depend on them."""
+    if not {"num_swaps", "theta"} & set(run.stats) or run.config.get("temperature") in (None, 0.0):
+        return
+    energies = np.asarray(run.energies)
+    largest = np.max(np.abs(energies[np.isfinite(energies)]), initial=0.0)
+    spacing = float(np.spacing(largest.astype(energies.dtype)))
+    if spacing >= checks.ENERGY_ROUNDING.limit * run.temperature:
+        yield checks.ENERGY_ROUNDING.found(
+            f"Energies near {largest:.3g} are stored in steps of {spacing:.2g}, which is {spacing / run.temperature:.2g} "
+            "temperatures: swaps and weights see rounding as noise.",
+            "Subtract from the log likelihood of every example its value at a good position, or use double precision "
+            "(JAX_ENABLE_X64=1).",
+            temperatures=spacing / run.temperature,
+        )
+
+
+def _some(leaf: np.ndarray, lead: int) -> np.ndarray:
+    """The first coordinates of a leaf, (chain, draw, coordinate)."""
+    if leaf.ndim > lead:
+        leaf = leaf[(..., *(0,) * (leaf.ndim - lead - 1), slice(_MAX_OF_LEAF))]
+    found = np.asarray(leaf, np.float64)
+    num_draws = found.shape[lead - 1]
+    chains = found.reshape(int(np.prod(found.shape[: lead - 1])), num_draws, -1)
+    # Chains that diverged are reported elsewhere.
+    return chains[np.all(np.isfinite(chains), axis=(1, 2))]
+
+
+def ratio_between(values: np.ndarray, cycles: np.ndarray) -> float:
+    """The largest ratio, over coordinates, of the variance of the means of cycles to the mean variance within them.
+
+    Args:
+        values: (chain, draw, coordinate).
+        cycles: the cycle of each draw.
+
+    Example:
+        >>> import numpy as np
+        >>> apart = np.array([[[0.0], [0.1], [0.0], [0.1], [5.0], [5.1], [5.0], [5.1]]])
+        >>> ratio_between(apart, np.array([0, 0, 0, 0, 1, 1, 1, 1])) > 1_000
+        True
+    """
+    groups = [values[:, cycles == cycle] for cycle in np.unique(cycles) if np.sum(cycles == cycle) >= _MIN_DRAWS]
+    if not groups or len(groups) * len(values) < 2:
+        return 0.0
+    means = np.concatenate([group.mean(axis=1) for group in groups])
+    within = np.mean(np.concatenate([group.var(axis=1) for group in groups]), axis=0)
+    between = means.var(axis=0)
+    return float(np.max(np.where(within > 0, between / np.maximum(within, 1e-300), 0.0)))
