@@ -28,7 +28,7 @@ from isotherm.engine.random_inputs import draw_batches, open_streams
 from isotherm.estimators import Plain
 from isotherm.foundation.periodic import Periodic
 from isotherm.kernels import SGLD
-from isotherm.samplers.sampler import Sampler
+from isotherm.samplers.sampler import Sampler, resolved
 
 FEATURES = np.eye(6, dtype=np.float32)[np.arange(60) % 6]
 ENVIRONMENT = Mushrooms(FEATURES, (np.arange(60) % 6 >= 3).astype(np.int32))
@@ -158,7 +158,7 @@ def test_bandits_measure_before_they_refresh():
 
 
 def test_pilots_and_wrong_numbers_of_chains_are_refused():
-    with pytest.raises(ValueError, match="`sampler` must be one that needs no pilot"):
+    with pytest.raises(ValueError, match="`sampler` must be one in which nothing is open"):
         Agent("ICSGLD", iso.icsgld(1e-6, partition="auto"))
     with pytest.raises(ValueError, match="`num_chains` must be the number of rungs, 2"):
         Agent("reSGLD", iso.resgld(1e-6), num_chains=4)
@@ -210,7 +210,7 @@ def test_weights_belong_to_the_networks_that_act():
     # The last iteration saw the positions that act; those of the state came after it.
     potential, number = carry.chains.potential, int(carry.chains.iteration) - 1
     keys = open_streams(jax.random.key_data(key), np.zeros((), np.int32), 4)
-    batches = draw_batches(agent.sampler.parts(potential, "vmap", jnp.float32), keys, jnp.array(number), None)
+    batches = draw_batches(resolved(agent.sampler).parts(potential, "vmap", jnp.float32), keys, jnp.array(number), None)
 
     def losses(weights):
         found = jax.vmap(lambda w, b: potential.evaluate(w, b, (), ()))(weights, batches[0])

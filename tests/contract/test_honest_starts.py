@@ -7,8 +7,8 @@ import pytest
 from flax import linen, nnx
 
 import isotherm as iso
-from isotherm.run.bias import NUM_GROUPS, bias_of
 from isotherm.foundation.errors import DivergenceError, DivergenceWarning
+from isotherm.run.bias import NUM_GROUPS, bias_of
 
 NORMAL = iso.from_energy(lambda x: 0.5 * jnp.sum(x**2))
 

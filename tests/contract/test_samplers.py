@@ -13,6 +13,7 @@ from isotherm.driver.choose import NUM_LADDERS
 from isotherm.exchange import Exchange
 from isotherm.kernels import SGLD
 from isotherm.samplers import METHODS
+from isotherm.samplers.sampler import resolved
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "sgd": {},
@@ -44,7 +45,7 @@ WITH_DATA = {"vr_resgld", "vr_resghmc", "cvr_resghmc"}
 
 
 def build(name) -> iso.Sampler:
-    return METHODS[name](**{"step_size": 0.05, **OPTIONS[name]})
+    return resolved(METHODS[name](**{"step_size": 0.05, **OPTIONS[name]}))
 
 
 CASES = [pytest.param(build(name), id=name) for name in OPTIONS]

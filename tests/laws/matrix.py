@@ -15,6 +15,7 @@ import numpy as np
 
 import isotherm as iso
 from isotherm.samplers import METHODS
+from isotherm.samplers.sampler import resolved
 
 SETTINGS = ("temperature", "box", "batches", "modes", "resume", "thinned", "double")
 FAMILIES = {
@@ -164,7 +165,7 @@ def sampler_of(method: str, setting: str, factor: float) -> iso.Sampler:
     if method in FAMILIES["exchange"]:
         if method.startswith("deo"):
             options |= {"temperature": target.temperature, "num_replicas": 4}
-            return METHODS[method]((step, 4 * step), **options)
+            return resolved(METHODS[method]((step, 4 * step), **options))
         options["temperatures"] = (target.temperature, 2 * target.temperature)
     if method in FAMILIES["contour"]:
         _, energies, mass = target.grid
@@ -178,7 +179,7 @@ def sampler_of(method: str, setting: str, factor: float) -> iso.Sampler:
             options["max_displacement"] = 0.5
     if method == "svgd":
         step = 1.0 if setting != "box" else 0.1
-    return METHODS[method](step, **options)
+    return resolved(METHODS[method](step, **options))
 
 
 def run_of(method: str, setting: str, factor: float = 1.0, folder: Any = None) -> iso.Run:

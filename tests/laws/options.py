@@ -22,6 +22,7 @@ from isotherm.samplers import METHODS
 from isotherm.samplers.contour_options import CONTOUR_DEFAULTS, WEIGHTED_DEFAULTS
 from isotherm.samplers.deo import DEO_DEFAULTS
 from isotherm.samplers.exchange_options import FACTOR_DEFAULTS, SWAP_DEFAULTS
+from isotherm.samplers.sampler import resolved
 from tests.laws.exact import GRADIENT_SCALE, LAG, PRECISION, Linear, noise_of
 
 _SHARED = {
@@ -184,7 +185,9 @@ def changed_by(method: str, option: str, value: Any) -> set[Field]:
         plain = {option: (1.0, 12.0, 14)}
     if default is REQUIRED and option == "theta":
         plain = {option: tuple(reversed(THETA))}
-    one, other = (fields_of(METHODS[method](step, **{**needed, **given})) for given in (plain, {option: value}))
+    one, other = (
+        fields_of(resolved(METHODS[method](step, **{**needed, **given}))) for given in (plain, {option: value})
+    )
     return {name for name, found in other.items() if name not in one or one[name] != found}
 
 
@@ -207,7 +210,7 @@ class Cell:
     num_chains: int | None = None
 
     def sampler(self, **changes: Any) -> iso.Sampler:
-        return METHODS[self.method](self.step_size, **{**self.options, **changes})
+        return resolved(METHODS[self.method](self.step_size, **{**self.options, **changes}))
 
 
 # Chains whose positions are sums of the noise before them. Of exchange samplers it is the target rung without swaps, which a large

@@ -9,7 +9,7 @@ import pytest
 import scipy
 
 import isotherm as iso
-from isotherm.run.estimates import TOO_HOT
+from isotherm.foundation.checks import WRONG_TEMPERATURE
 
 SHAPE = 2.0  # exp(x) follows a Gamma law of this shape: a skewed well.
 
@@ -262,7 +262,7 @@ OTHER_GRADIENT = "Changes of the energy around the draws differ by about"
 def test_gradients_of_something_else_are_named(energy):
     run = iso.sample(energy, iso.sgld(0.01), num_steps=40_000, num_chains=8, thinning=10, init=spread)
     assert any(note.startswith(OTHER_GRADIENT) for note in run.summary().notes)
-    assert TOO_HOT in run.estimate(lambda x: x).notes
+    assert WRONG_TEMPERATURE.name in {check.name for check in run.estimate(lambda x: x).checks}
 
 
 @pytest.mark.parametrize("center", [0.0, 1e5])

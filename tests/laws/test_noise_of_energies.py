@@ -8,9 +8,9 @@ import pytest
 
 import isotherm as iso
 from isotherm.contour import Partition
-from isotherm.exchange.diagnosis import _share_of_replicas
-from isotherm.driver.records_to_host import without_diverged
 from isotherm.contour.energy_noise import WeightFunction
+from isotherm.driver.records_to_host import without_diverged
+from isotherm.exchange.diagnosis import _share_of_replicas
 from tests.laws.exact import PRECISION, tilts
 from tests.statistics import PASS, z_score
 from tests.targets import langevin_variance

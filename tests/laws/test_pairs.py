@@ -18,6 +18,7 @@ import pytest
 from scipy import integrate, stats
 
 import isotherm as iso
+from isotherm.samplers.sampler import AnySampler
 from isotherm.transforms import constrain, interval, ordered, positive, simplex
 from tests.laws.exact import CENTER, PRECISION, TEMPERATURE, potential_of, quadratic
 from tests.laws.matrix import FAMILIES, skewed
@@ -170,7 +171,7 @@ def truths() -> dict[str, float]:
     }
 
 
-def samplers_of(family: str) -> dict[float, iso.Sampler]:
+def samplers_of(family: str) -> dict[float, AnySampler]:
     """At a step size, and at half of it."""
     steps = (0.1, 0.05)
     if family == "independent":

@@ -10,7 +10,7 @@ import pytest
 from jax import Array
 
 import isotherm as iso
-from isotherm.coupling import Coupling, Traits, Observed
+from isotherm.coupling import Coupling, Observed, Traits
 from isotherm.foundation.randomness import uniforms
 from isotherm.kernels import SGHMC, SGLD, Move
 from isotherm.samplers.sampler import Sampler

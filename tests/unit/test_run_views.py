@@ -12,8 +12,8 @@ import optax
 import pytest
 
 import isotherm as iso
-from isotherm.run import estimates, moments
 from isotherm.foundation.positions import coordinate_name, coordinate_names, shapes_of
+from isotherm.run import estimates, moments
 from isotherm.run.run import Run
 from isotherm.run.storage.stored_array import StoredArray
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import scipy
 
-from isotherm.run.bias import bias_of
 from isotherm.diagnostics.tilt import Dynamics, Epoch, Probes, heard_of_epochs, tilts_of
 from isotherm.kernels.kernel import StepErrors
 from isotherm.kernels.sghmc import SGHMC
 from isotherm.kernels.sgld import SGLD
+from isotherm.run.bias import bias_of
 
 NUM = 20_000
 

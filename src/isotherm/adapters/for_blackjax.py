@@ -26,7 +26,7 @@ class AlgorithmState(NamedTuple):
 
 
 def to_blackjax(
-    sampler: AnySampler, potential: Any, num_chains: int | None = None, init: Any = None, seed: Any = 0
+    sampler: AnySampler, potential: Any, num_chains: int | None = None, *, pilot_init: Any = None, seed: Any = 0
 ) -> Any:
     """A `SamplingAlgorithm` of BlackJAX: `init(position, rng_key=None)` and `step(rng_key, state)`, which returns (state, info).
 
@@ -39,7 +39,7 @@ def to_blackjax(
         potential: what to sample; a plain function is taken as an energy. Its data must not stream.
         num_chains: chains of one state, all from the same start. None is one without an axis of chains, for `jax.vmap`; for a
             coupling that needs several, that many.
-        init: where pilots start for a sampler with `ladder="auto"` or `partition="auto"`; as in `sample`.
+        pilot_init: where pilots start for a sampler with `ladder="auto"` or `partition="auto"`; as in `sample`.
         seed: of these pilots.
 
     Example:
@@ -55,11 +55,10 @@ def to_blackjax(
             "potential", "one whose data do not stream", "a stream", "Give the data on the device, or use `iso.sample`."
         )
     if isinstance(sampler, Specification):
-        sampler = resolve(potential, sampler, init=init, num_chains=num_chains, seed=seed).sampler
+        sampler = resolve(potential, sampler, init=pilot_init, num_chains=num_chains, seed=seed).sampler
     stored, space = potential.on_device(), potential.space
     number = sampler.choose_num_chains(num_chains)
     is_single = num_chains is None and sampler.coupling.traits.num_chains is None
-
     settled = sampler
 
     def shown(loop: LoopState) -> AlgorithmState:

@@ -18,6 +18,7 @@ from isotherm.networks.flax_modules import from_nnx
 from isotherm.networks.potential import NetworkPotential
 from isotherm.potentials.batches import Batch
 from isotherm.samplers.loop import LoopState, begin
+from isotherm.samplers.sampler import Sampler, resolved
 
 BLOCK = 100
 
@@ -91,6 +92,10 @@ class Loop:
     settings: BanditSettings
     potential: "BufferPotential"
 
+    @property
+    def _sampler(self) -> Sampler:
+        return resolved(self.agent.sampler)
+
     def begin(self, key: Array, feed: Any) -> PlayState:
         """A run after its random pulls."""
         key_init, key_arrive, key_act = jax.random.split(jax.random.fold_in(key, 0), 3)
@@ -101,7 +106,7 @@ class Loop:
         shape = (settings.capacity, self.environment.num_features)
         buffer = Buffer(jnp.zeros(shape), jnp.zeros((settings.capacity, 2)), jnp.zeros((), jnp.int32))
         buffer, _ = self._remember(buffer, arrivals, actions)
-        chains = begin(self.agent.sampler, self.potential.holding(buffer), weights)
+        chains = begin(self._sampler, self.potential.holding(buffer), weights)
         return PlayState(chains, weights, self._is_heard(chains), buffer, jnp.zeros(()))
 
     def advance(self, key: Array, carry: PlayState, feed: Any, first: Array) -> tuple[PlayState, Any]:
@@ -122,7 +127,7 @@ class Loop:
 
         def update(_, loop):
             before, *_ = loop
-            after, info = self.agent.sampler.step(key_run, before)
+            after, info = self._sampler.step(key_run, before)
             return after, before.position, info.log_weight + self._is_heard(before), info.energy
 
         nothing = jnp.zeros(self.agent.num_chains, self._energy_dtype)
@@ -135,7 +140,7 @@ class Loop:
     def _is_heard(self, chains: LoopState) -> Array:
         """Zero for the chains whose predictions count, minus infinity for replicas above the target."""
         number = self.agent.num_chains
-        recorded = self.agent.sampler.coupling.observe(chains.chains.coupling).recorded
+        recorded = self._sampler.coupling.observe(chains.chains.coupling).recorded
         heard = jnp.zeros(number) if recorded is None else jnp.full(number, -jnp.inf).at[recorded].set(0.0)
         return heard.astype(self._energy_dtype)
 
@@ -221,7 +226,7 @@ def make_potential(environment: Environment, agent: Agent, settings: BanditSetti
         is_batch_shared=False,
     )
     # A control variate compares batches with a pass over what is there.
-    is_full = settings.is_full and not agent.sampler.estimator.periodic()
+    is_full = settings.is_full and not resolved(agent.sampler).estimator.periodic()
     counted = BufferPotential(**vars(potential), num_counted=settings.capacity if is_full else None)
     return as_arguments(counted, jnp.float32)
 

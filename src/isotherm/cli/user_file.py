@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from isotherm.foundation.errors import refuse
 from isotherm.potentials.potential import Potential
 from isotherm.samplers import METHODS
-from isotherm.samplers.sampler import Sampler, as_potential
+from isotherm.samplers.sampler import AnySampler, as_potential
 
 
 class UserFile(NamedTuple):
@@ -68,7 +68,7 @@ def run_file(file: UserFile, argument: str) -> Any:
     return getattr(module, file.name)
 
 
-def build_sampler(method: str, options: dict[str, Any]) -> Sampler:
+def build_sampler(method: str, options: dict[str, Any]) -> AnySampler:
     """The sampler `method` with `options`, checked against what it takes."""
     if method not in METHODS:
         refuse("method", "one of " + ", ".join(METHODS), repr(method), "`isotherm list` shows them.")

@@ -23,7 +23,7 @@ from isotherm.foundation.terminal import PlainConsole
 from isotherm.potentials import Potential, with_noise
 from isotherm.run import Run
 from isotherm.samplers import deo_star_sgd, icsgld, resgld, sgld, svgd
-from isotherm.samplers.sampler import Sampler
+from isotherm.samplers.sampler import AnySampler
 from isotherm.targets import Target, modes25
 
 # A cell counts as found when it holds a tenth of its true mass.
@@ -51,7 +51,7 @@ class Config:
     noise: float = 0.25
 
 
-def methods(target: Target, config: Config) -> dict[str, tuple[Sampler, dict[str, Any]]]:
+def methods(target: Target, config: Config) -> dict[str, tuple[AnySampler, dict[str, Any]]]:
     """Samplers and what differs in their runs."""
     box, total = target.box, config.num_steps * config.num_chains
     rungs = np.arange(1.0, config.num_chains + 1)
@@ -98,7 +98,7 @@ def run_demo(
     return rows
 
 
-def _sample(potential: Potential, sampler: Sampler, config: Config, target: Target, seed: int, options: Any) -> Run:
+def _sample(potential: Potential, sampler: AnySampler, config: Config, target: Target, seed: int, options: Any) -> Run:
     settings = {
         "num_steps": config.num_steps,
         "num_chains": config.num_chains,

@@ -5,6 +5,7 @@ from typing import Any, Unpack
 from isotherm.contour.contour import Contour
 from isotherm.contour.partition import Partition, as_partition
 from isotherm.contour.start import as_theta, check_initial_theta
+from isotherm.foundation.errors import refuse
 from isotherm.foundation.gains import PolynomialGain
 from isotherm.foundation.schedules import Schedule
 from isotherm.kernels import SGHMC, SGLD, limited
@@ -163,8 +164,9 @@ def ksgld(
     Differs from the thesis: as `csgld` does.
     """
     bins, masses = as_partition(partition), as_theta("theta", theta)
-    if isinstance(bins, Partition):
-        check_initial_theta(masses, bins.num_bins, "theta")
+    if not isinstance(bins, Partition):
+        refuse("partition", "given for known masses", repr(partition), "Give (low, high, num_bins).")
+    check_initial_theta(masses, bins.num_bins, "theta")
     coupling = Contour(bins, zeta, slopes=slopes, bounds=bounds, initial_theta=masses, is_frozen=True)
     own = {**WEIGHTED_DEFAULTS, "temperature": temperature, "box": box}
     return weighted_sampler("ksgld", SGLD(), step_size, coupling, own)

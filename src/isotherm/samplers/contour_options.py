@@ -135,7 +135,7 @@ def contour_sampler(
 
 def weighted_sampler(
     name: str, kernel: Kernel, step_size: Schedule, coupling: Coupling, options: dict[str, Any]
-) -> AnySampler:
+) -> Sampler:
     """The sampler of a coupling that multiplies gradients."""
     temperature, estimator = options["temperature"], options["estimator"]
     # Weights divide by it; a schedule may be zero for a while, as when a cycle explores.

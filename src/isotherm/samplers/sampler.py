@@ -236,6 +236,11 @@ class Specification:
 AnySampler = Sampler | Specification
 
 
+def resolved(sampler: AnySampler) -> Sampler:
+    """The sampler itself; a specification is refused."""
+    return sampler.refuse() if isinstance(sampler, Specification) else sampler
+
+
 def check_sampler(value: Any) -> AnySampler:
     """Refuse what is no sampler; for a constructor that was not called, say how to call it."""
     if isinstance(value, (Sampler, Specification)):

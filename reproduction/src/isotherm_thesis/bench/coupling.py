@@ -11,7 +11,7 @@ from isotherm.api import sample
 from isotherm.contour import Partition
 from isotherm.potentials import Potential, from_likelihood
 from isotherm.samplers import icsgld, naive_resgld, sgld
-from isotherm.samplers.sampler import Sampler
+from isotherm.samplers.sampler import AnySampler
 from isotherm_thesis.bench.network import init_weights, log_likelihood, log_prior, make_data
 from isotherm_thesis.bench.timing import Measurement, rates
 
@@ -51,5 +51,5 @@ def contour_rows(num_steps: int = 500) -> list[Measurement]:
     return [Measurement(work, "no contours", mine, independent)]
 
 
-def _energies(potential: Potential, sampler: Sampler, settings: dict[str, Any]) -> Any:
+def _energies(potential: Potential, sampler: AnySampler, settings: dict[str, Any]) -> Any:
     return sample(potential, sampler, num_ladders=1, **settings).energies

@@ -17,7 +17,7 @@ from isotherm.foundation.gains import PolynomialGain
 from isotherm.potentials import with_noise
 from isotherm.run import Run
 from isotherm.samplers import awsgld, sgld
-from isotherm.samplers.sampler import Sampler
+from isotherm.samplers.sampler import AnySampler
 from isotherm.targets import Target, awsgld_mixture, mixture
 from isotherm_thesis.experiments.flattening import bin_masses, energies_on_grid
 from isotherm_thesis.experiments.reproduce import Outcome
@@ -65,7 +65,7 @@ def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
         log(kind)
         lowest = float(energies_on_grid(target).min())
         partition = Partition(lowest + config.width, config.width, config.num_bins)
-        samplers: dict[Any, Sampler] = {zeta: _sampler(config, partition, zeta) for zeta in zetas}
+        samplers: dict[Any, AnySampler] = {zeta: _sampler(config, partition, zeta) for zeta in zetas}
         found = _sweep(target, samplers | {"plain": sgld(step_size=config.step_size)}, config, seed)
         truth = np.cumsum(bin_masses(target, partition))
         for zeta in zetas:
@@ -74,7 +74,7 @@ def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
     return Outcome(rows, {"energy-cdf": _picture(shown)})
 
 
-def _sampler(config: Config, partition: Partition, zeta: float) -> Sampler:
+def _sampler(config: Config, partition: Partition, zeta: float) -> AnySampler:
     gain = PolynomialGain(config.gain_scale, 0.6, 100.0)
     start = tuple(np.arange(1, config.num_bins + 1) / config.num_bins)
     return awsgld(
@@ -82,7 +82,7 @@ def _sampler(config: Config, partition: Partition, zeta: float) -> Sampler:
     )
 
 
-def _sweep(target: Target, samplers: dict[Any, Sampler], config: Config, seed: int) -> dict[Any, Run]:
+def _sweep(target: Target, samplers: dict[Any, AnySampler], config: Config, seed: int) -> dict[Any, Run]:
     return sweep(
         with_noise(target.potential, gradient_scale=config.gradient_noise),
         samplers,

@@ -16,7 +16,7 @@ from isotherm.demo.scoring import coupling_rows
 from isotherm.potentials import with_noise
 from isotherm.run import Run
 from isotherm.samplers import csgld, ksgld, sgld, thesis
-from isotherm.samplers.sampler import Sampler
+from isotherm.samplers.sampler import AnySampler
 from isotherm.targets import Target, csgld_mixture, mixture
 from isotherm_thesis.experiments.flattening import bin_masses, energies_on_grid, log_psi
 from isotherm_thesis.experiments.reproduce import Outcome
@@ -87,7 +87,7 @@ def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
     return Outcome(rows, figures)
 
 
-def _samplers(config: Config, truth: np.ndarray) -> dict[str, Sampler]:
+def _samplers(config: Config, truth: np.ndarray) -> dict[str, AnySampler]:
     options: dict[str, Any] = {"partition": config.partition, "zeta": config.zeta}
     return {
         "SGLD": sgld(step_size=config.step_size),
@@ -99,7 +99,7 @@ def _samplers(config: Config, truth: np.ndarray) -> dict[str, Sampler]:
     }
 
 
-def _sample(target: Target, sampler: Sampler, config: Config, seed: int) -> Run:
+def _sample(target: Target, sampler: AnySampler, config: Config, seed: int) -> Run:
     return sample(
         with_noise(target.potential, gradient_scale=config.gradient_noise),
         sampler,

@@ -18,7 +18,7 @@ from isotherm.demo.result import Row, differences
 from isotherm.potentials import Potential, with_noise
 from isotherm.run import Run
 from isotherm.samplers import naive_resgld, resgld, sgld
-from isotherm.samplers.sampler import Sampler
+from isotherm.samplers.sampler import AnySampler
 from isotherm.targets import Target, resgld_mixtures
 from isotherm_thesis.experiments.reproduce import Outcome
 
@@ -76,7 +76,7 @@ def _label(factor: float | None) -> str:
     return "naive" if factor == np.inf else f"F = {factor:g}"
 
 
-def _sampler(factor: float | None, config: Config) -> Sampler:
+def _sampler(factor: float | None, config: Config) -> AnySampler:
     if factor is None:
         return sgld(step_size=config.step_size)
     if factor == np.inf:
@@ -99,7 +99,7 @@ def _noisy(target: Target, config: Config) -> Potential:
     return with_noise(target.potential, gradient_scale=config.gradient_noise, **law[target.name])
 
 
-def _sweep(target: Target, samplers: dict[Any, Sampler], config: Config, seed: int) -> dict[Any, Run]:
+def _sweep(target: Target, samplers: dict[Any, AnySampler], config: Config, seed: int) -> dict[Any, Run]:
     return sweep(
         _noisy(target, config),
         samplers,

@@ -15,7 +15,7 @@ from isotherm.demo.result import Row
 from isotherm.potentials.start import per_chain
 from isotherm.run import Run
 from isotherm.samplers import resgld, sgld, vr_resgld
-from isotherm.samplers.sampler import Sampler
+from isotherm.samplers.sampler import AnySampler
 from isotherm.targets import Target, mixture_posterior
 from isotherm_thesis.experiments.reproduce import Outcome
 
@@ -104,11 +104,11 @@ def _target(config: Config, batch_size: int) -> Target:
     return mixture_posterior(config.num_data, batch_size, is_batch_shared=_SHARES_BATCHES)
 
 
-def _plain(config: Config, factor: float) -> Sampler:
+def _plain(config: Config, factor: float) -> AnySampler:
     return resgld(config.step_size, temperatures=config.temperatures, correction_factor=factor, variance="tracked")
 
 
-def _vr(config: Config, period: int, step_size: float | None = None) -> Sampler:
+def _vr(config: Config, period: int, step_size: float | None = None) -> AnySampler:
     return vr_resgld(
         step_size or config.step_size,
         temperatures=config.temperatures,
@@ -118,7 +118,7 @@ def _vr(config: Config, period: int, step_size: float | None = None) -> Sampler:
     )
 
 
-def _sweep(target: Target, samplers: dict[Any, Sampler], config: Config, seed: int, init: Any) -> dict[Any, Run]:
+def _sweep(target: Target, samplers: dict[Any, AnySampler], config: Config, seed: int, init: Any) -> dict[Any, Run]:
     return sweep(
         target.potential,
         samplers,

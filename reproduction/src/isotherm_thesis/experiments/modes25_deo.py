@@ -20,7 +20,7 @@ from isotherm.demo.scoring import SHAPE, TUNING_OFFSET, choose_setting, shape_va
 from isotherm.potentials import with_noise
 from isotherm.run import Run
 from isotherm.samplers import cycsgld, deo_sgd, sgld
-from isotherm.samplers.sampler import Sampler
+from isotherm.samplers.sampler import AnySampler
 from isotherm.targets import modes25
 from isotherm_thesis.experiments.reproduce import Outcome
 
@@ -106,7 +106,7 @@ def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
     return Outcome(rows, figures)
 
 
-def _deo(config: Config, window: int, rate: float, lowest: float | None = None) -> Sampler:
+def _deo(config: Config, window: int, rate: float, lowest: float | None = None) -> AnySampler:
     steps = (lowest or config.step_sizes[0], config.step_sizes[1])
     return deo_sgd(steps, num_replicas=config.num_replicas, target=rate, buffer=config.buffer, window=window)
 
@@ -114,7 +114,7 @@ def _deo(config: Config, window: int, rate: float, lowest: float | None = None) 
 class _Method(NamedTuple):
     """A method: its sampler by the setting that is chosen, those to choose from, the thesis' own, and what differs in its runs."""
 
-    sampler: Callable[[float], Sampler]
+    sampler: Callable[[float], AnySampler]
     settings: tuple[float, ...]
     published: float
     options: dict[str, Any]

@@ -28,7 +28,7 @@ from isotherm.potentials import Potential, with_noise
 from isotherm.potentials.start import per_chain
 from isotherm.run import Run
 from isotherm.samplers import csgld, cycsgld, icsgld, resgld, sgld, svgd, thesis
-from isotherm.samplers.sampler import Sampler
+from isotherm.samplers.sampler import AnySampler
 from isotherm.targets import Target, modes25
 from isotherm_thesis.experiments.reproduce import Outcome
 
@@ -123,7 +123,7 @@ def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
 class _Method(NamedTuple):
     """A method: its sampler by the setting that is chosen, those to choose from, the thesis' own, and what differs in its runs."""
 
-    sampler: Callable[[float], Sampler]
+    sampler: Callable[[float], AnySampler]
     settings: tuple[float, ...]
     published: float
     options: dict[str, Any]
@@ -162,7 +162,7 @@ def _method(name: str, config: Config, target: Target, theta: tuple[float, ...])
     return _Method(lambda eps: icsgld(eps, **thesis.icsgld(**contour)), steps, step, _WIDE)
 
 
-def _others(config: Config, target: Target, theta: tuple[float, ...]) -> dict[str, Sampler]:
+def _others(config: Config, target: Target, theta: tuple[float, ...]) -> dict[str, AnySampler]:
     exact = thesis.icsgld(**_bins(config), initial_theta=theta, box=target.box, zeta=config.zeta, field="psi")
     samplers = {
         "CSGLD x T5, exact field": csgld(config.step_size, **exact),

@@ -30,7 +30,7 @@ from isotherm.foundation.gains import PolynomialGain
 from isotherm.potentials import with_noise
 from isotherm.run import Run
 from isotherm.samplers import csgld, cycsgld, resgld, sgld, thesis
-from isotherm.samplers.sampler import Sampler
+from isotherm.samplers.sampler import AnySampler
 from isotherm.targets import Target, modes9
 from isotherm_thesis.experiments.reproduce import Outcome
 
@@ -107,7 +107,7 @@ _METHODS: dict[str, Callable[[Config], dict[str, Any]]] = {
 }
 
 
-def _sampler(name: str, factor: float, config: Config, target: Target) -> Sampler:
+def _sampler(name: str, factor: float, config: Config, target: Target) -> AnySampler:
     """A method with its step sizes times a factor."""
     box, step = target.box, factor * config.step_size
     if name == "SGLD":
@@ -136,7 +136,7 @@ def _attempt(
     return {factor: _sample(target, sampler, config, seed, **options) for factor, sampler in samplers.items()}
 
 
-def _sample(target: Target, sampler: Sampler, config: Config, seed: int, **options: Any) -> Run:
+def _sample(target: Target, sampler: AnySampler, config: Config, seed: int, **options: Any) -> Run:
     potential = with_noise(target.potential, energy_scale=config.noise, gradient_scale=config.noise)
     settings = {"num_steps": config.num_steps, "burn_in": config.burn_in, "thinning": config.thinning, **options}
     start = jnp.array([2.0, 2.0])

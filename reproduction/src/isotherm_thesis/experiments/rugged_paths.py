@@ -17,7 +17,7 @@ from isotherm.foundation.gains import PolynomialGain
 from isotherm.potentials import from_energy
 from isotherm.run import Run
 from isotherm.samplers import awsgld, cycsgld, psgld, sghmc, sgld
-from isotherm.samplers.sampler import Sampler
+from isotherm.samplers.sampler import AnySampler
 from isotherm.targets.functions import griewank
 from isotherm.targets.landscapes import rugged_energy
 from isotherm_thesis.experiments.reproduce import Outcome
@@ -105,7 +105,7 @@ def _num_steps(surface: Surface, config: Config) -> int:
     return int(surface.num_steps * config.share)
 
 
-def _samplers(surface: Surface, config: Config) -> dict[str, Sampler]:
+def _samplers(surface: Surface, config: Config) -> dict[str, AnySampler]:
     """The five methods, with the thesis' settings."""
     box, (cold, hot) = (-surface.reach, surface.reach), surface.temperatures
     cycle = _num_steps(surface, config) // config.num_cycles
@@ -129,7 +129,7 @@ def _samplers(surface: Surface, config: Config) -> dict[str, Sampler]:
     }
 
 
-def _sample(surface: Surface, sampler: Sampler, config: Config, seed: int) -> Run:
+def _sample(surface: Surface, sampler: AnySampler, config: Config, seed: int) -> Run:
     return sample(
         from_energy(surface.energy),
         sampler,

@@ -20,7 +20,7 @@ from isotherm.foundation.errors import DivergenceWarning
 from isotherm.foundation.gains import PolynomialGain
 from isotherm.potentials import with_noise
 from isotherm.samplers import awsgld, sgld
-from isotherm.samplers.sampler import Sampler
+from isotherm.samplers.sampler import AnySampler
 from isotherm.targets import TestFunction, ten_functions
 from isotherm_thesis.experiments.reproduce import Outcome
 
@@ -105,7 +105,7 @@ def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
     return Outcome(rows, {"hitting-times": _draw(rows, config)})
 
 
-def _sampler(method: str, function: TestFunction) -> Sampler:
+def _sampler(method: str, function: TestFunction) -> AnySampler:
     setting = _SETTINGS[function.name]
     box = function.domain if function.name in _BOXED else None
     if method.startswith("SGLD"):
@@ -126,7 +126,7 @@ def _sampler(method: str, function: TestFunction) -> Sampler:
     )
 
 
-def _hits(function: TestFunction, sampler: Sampler, config: Config, seed: int) -> np.ndarray:
+def _hits(function: TestFunction, sampler: AnySampler, config: Config, seed: int) -> np.ndarray:
     """The iteration in which each run first met the target; -1 for never."""
     noise = (function.domain[1] - function.domain[0]) / 1000
     with warnings.catch_warnings():

@@ -10,6 +10,7 @@ from typing import Any
 
 import isotherm as iso
 from isotherm.foundation.schedules import Annealed, Following, Scaled
+from isotherm.samplers.sampler import AnySampler
 from isotherm_thesis.experiments.images.plan import Clock, Frame, Plan
 from isotherm_thesis.experiments.images.schedules import Delayed
 from isotherm_thesis.experiments.images.variants import Uncoupled
@@ -150,7 +151,7 @@ def _annealed(clock: Clock, rate: float, until: float) -> Annealed:
     return Annealed(1.0, clock.rate(rate), clock.steps_per_epoch, stop)
 
 
-def _plan(sampler: iso.Sampler, clock: Clock, average_from: float, records_all: bool = False) -> Plan:
+def _plan(sampler: AnySampler, clock: Clock, average_from: float, records_all: bool = False) -> Plan:
     start = clock.at(average_from * clock.thesis_epochs)
     chains = None if records_all else 1
     return Plan(sampler, clock, chains, start, clock.steps_per_epoch, starts_apart=False, records_all=records_all)

@@ -9,7 +9,7 @@ as it falls.
 import isotherm as iso
 from isotherm.contour import Partition, RegularizedWeights
 from isotherm.foundation.schedules import Annealed, Scaled, Schedule
-from isotherm.samplers.sampler import Sampler
+from isotherm.samplers.sampler import AnySampler
 from isotherm_thesis.experiments.images.plan import Clock, Frame, Plan
 from isotherm_thesis.experiments.images.schedules import Delayed
 
@@ -81,7 +81,7 @@ def _temperature(clock: Clock, temperature: float, is_annealed: bool) -> Schedul
     return Annealed(temperature, clock.rate(1.01), clock.steps_per_epoch) if is_annealed else temperature
 
 
-def _plan(sampler: Sampler, frame: Frame, clock: Clock, average_from: float, learns_from: int = 0) -> Plan:
+def _plan(sampler: AnySampler, frame: Frame, clock: Clock, average_from: float, learns_from: int = 0) -> Plan:
     """Networks are judged and averaged every 10 epochs of the thesis."""
     start = clock.at(average_from * clock.thesis_epochs)
     return Plan(sampler, clock, 1, start, frame.epochs(10), learns_from=learns_from)

@@ -11,7 +11,7 @@ from isotherm.contour import Partition, RegularizedWeights
 from isotherm.exchange import DeterministicEvenOdd, Exchange, Ladder
 from isotherm.foundation.schedules import CyclicalCosine
 from isotherm.kernels import SGHMC
-from isotherm.samplers.sampler import Sampler
+from isotherm.samplers.sampler import AnySampler, Sampler
 from isotherm_thesis.experiments.images.plan import Clock, Frame, Plan
 from isotherm_thesis.experiments.images.schedules import Stepwise
 from isotherm_thesis.experiments.images.variants import LateDeterministic, PooledExchange, control_variate_from
@@ -140,8 +140,8 @@ def _steps(frame: Frame, clock: Clock, learning_rate: float, decay: float) -> St
 
 
 def _with_control_variate(
-    sampler: Sampler, frame: Frame, clock: Clock, start: float, refresh_epochs: int, is_adaptive: bool
-) -> Sampler:
+    sampler: AnySampler, frame: Frame, clock: Clock, start: float, refresh_epochs: int, is_adaptive: bool
+) -> AnySampler:
     if refresh_epochs == 0:
         return sampler
     first = clock.at(start * clock.thesis_epochs)
@@ -149,6 +149,6 @@ def _with_control_variate(
     return dataclasses.replace(sampler, estimator=estimator)
 
 
-def _plan(sampler: Sampler, clock: Clock, chains: int | None, average_from: float, learns_from: int = 0) -> Plan:
+def _plan(sampler: AnySampler, clock: Clock, chains: int | None, average_from: float, learns_from: int = 0) -> Plan:
     start = clock.at(average_from * clock.thesis_epochs)
     return Plan(sampler, clock, chains, start, clock.steps_per_epoch, learns_from=learns_from)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from isotherm.foundation.errors import refuse
-from isotherm.samplers.sampler import Sampler
+from isotherm.samplers.sampler import AnySampler
 
 THESIS_IMAGES = 50_000
 
@@ -108,7 +108,7 @@ class Plan:
         learns_from: the iteration from which a contour learns.
     """
 
-    sampler: Sampler
+    sampler: AnySampler
     clock: Clock
     num_chains: int | None
     average_from: int
