@@ -178,7 +178,7 @@ def test_one_chain_apart_of_many_carries_the_error_alone():
 
 
 def test_errors_that_ignore_correlations_would_not_cover(monkeypatch):
-    monkeypatch.setattr("isotherm.run.standard_errors._MOST_CORRELATION", np.inf)
+    monkeypatch.setattr("isotherm.run.standard_errors._MAX_CORRELATION", np.inf)
     monkeypatch.setattr("isotherm.run.estimates.num_stretches", lambda chains, draws, *_: draws)
     honest, _, _ = coverage(PROCESSES["AR(1) with 0.9"], 4, 512)
     assert honest < 0.8

@@ -26,7 +26,7 @@ THESIS = "isotherm_thesis"
 SOURCES = {"isotherm": ROOT / "src" / "isotherm", THESIS: ROOT / "reproduction" / "src" / THESIS}
 TESTS = (ROOT / "tests", ROOT / "reproduction" / "tests")
 FAULTS = pathlib.Path(__file__).with_name("faults.toml")
-MOST_SECONDS = 400
+MAX_SECONDS = 400
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,7 +91,7 @@ def read_faults() -> list[Fault]:
     return faults
 
 
-def run_tests(tests: tuple[str, ...], source: str, cache: str, limit: float = MOST_SECONDS) -> tuple[int, float, str]:
+def run_tests(tests: tuple[str, ...], source: str, cache: str, limit: float = MAX_SECONDS) -> tuple[int, float, str]:
     """Exit status of pytest, seconds, and the end of its output, with packages from the folders of the path `source`."""
     environment = {
         **os.environ,

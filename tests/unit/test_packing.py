@@ -18,7 +18,7 @@ from isotherm.kernels.sgld import PositionState
 
 @pytest.fixture(autouse=True)
 def few_leaves_are_packed(monkeypatch):
-    monkeypatch.setattr(packing, "FEWEST_LEAVES", 2)
+    monkeypatch.setattr(packing, "MIN_LEAVES", 2)
 
 
 TREE = {"a": np.arange(6.0, dtype=np.float32).reshape(2, 3), "b": (np.float32(7.0), np.arange(4, dtype=np.float16))}

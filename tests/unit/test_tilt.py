@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy
 
-from isotherm.diagnostics.tilt import Dynamics, Epoch, Probes, heard_of_epochs, tilts_of
+from isotherm.diagnostics.tilt import Dynamics, Epoch, Probes, epoch_noise_factor, tilts_of
 from isotherm.kernels.kernel import StepErrors
 from isotherm.kernels.sghmc import SGHMC
 from isotherm.kernels.sgld import SGLD
@@ -90,12 +90,12 @@ def test_epochs_are_heard_as_the_recursion_hears_them(rate, epoch, phases):
         found.append(total)
     unit = covariance[0, 0]
     expected = np.mean(found) * (1.0 - (1.0 - rate) ** 2) / unit
-    heard = heard_of_epochs(np.array([rate]), epoch, phases.astype(int))[0]
+    heard = epoch_noise_factor(np.array([rate]), epoch, phases.astype(int))[0]
     assert heard == pytest.approx(expected, rel=0.01, abs=1e-4)
 
 
 def test_an_epoch_of_one_batch_has_no_noise():
-    assert heard_of_epochs(np.array([0.1]), Epoch(10, 10), np.zeros(1)) == 0.0
+    assert epoch_noise_factor(np.array([0.1]), Epoch(10, 10), np.zeros(1)) == 0.0
 
 
 def test_directions_of_the_hessian_are_kept_apart():

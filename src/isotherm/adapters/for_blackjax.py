@@ -64,7 +64,7 @@ def to_blackjax(
     def shown(loop: LoopState) -> AlgorithmState:
         position = jax.tree.map(lambda leaf: leaf[0], loop.position) if is_single else loop.position
         # Without the data, which `jax.vmap` would copy for every chain.
-        return AlgorithmState(position if space is None else space(position), loop.replaced(potential=None))
+        return AlgorithmState(position if space is None else space(position), loop.replace_unchecked(potential=None))
 
     def init(position: Any, rng_key: Any = None) -> AlgorithmState:  # noqa: ARG001
         free = position if space is None else space.unconstrained(position)
@@ -74,7 +74,7 @@ def to_blackjax(
         return shown(start(settled, potential, free, number))
 
     def step(rng_key: Any, state: AlgorithmState) -> tuple[AlgorithmState, Info]:
-        loop, info = settled.step(rng_key, state.loop.replaced(potential=stored))
+        loop, info = settled.step(rng_key, state.loop.replace_unchecked(potential=stored))
         return shown(loop), jax.tree.map(lambda leaf: leaf[0], info) if is_single else info
 
     return base.SamplingAlgorithm(init, step)

@@ -107,7 +107,7 @@ class Loop:
         buffer = Buffer(jnp.zeros(shape), jnp.zeros((settings.capacity, 2)), jnp.zeros((), jnp.int32))
         buffer, _ = self._remember(buffer, arrivals, actions)
         chains = begin(self._sampler, self.potential.holding(buffer), weights)
-        return PlayState(chains, weights, self._is_heard(chains), buffer, jnp.zeros(()))
+        return PlayState(chains, weights, self._log_mask(chains), buffer, jnp.zeros(()))
 
     def advance(self, key: Array, carry: PlayState, feed: Any, first: Array) -> tuple[PlayState, Any]:
         """A block of steps, and what each saw."""
@@ -128,7 +128,7 @@ class Loop:
         def update(_, loop):
             before, *_ = loop
             after, info = self._sampler.step(key_run, before)
-            return after, before.position, info.log_weight + self._is_heard(before), info.energy
+            return after, before.position, info.log_weight + self._log_mask(before), info.energy
 
         nothing = jnp.zeros(self.agent.num_chains, self._energy_dtype)
         loop = (chains, carry.acting, nothing, nothing)
@@ -137,7 +137,7 @@ class Loop:
         seen = regret, jnp.mean(energies), jnp.mean(self._multipliers(chains))
         return PlayState(chains, acting, log_weights, buffer, regret), seen
 
-    def _is_heard(self, chains: LoopState) -> Array:
+    def _log_mask(self, chains: LoopState) -> Array:
         """Zero for the chains whose predictions count, minus infinity for replicas above the target."""
         number = self.agent.num_chains
         recorded = self._sampler.coupling.observe(chains.chains.coupling).recorded
@@ -201,8 +201,8 @@ class BufferPotential(NetworkPotential):
     def holding(self, buffer: Buffer) -> "BufferPotential":
         """The potential with what is in a buffer."""
         number = jnp.minimum(buffer.num_seen, len(buffer.contexts))
-        network = self.network.replaced(init=None)
-        return self.replaced(data=(buffer.contexts, buffer.taken), num_used=number, network=network)
+        network = self.network.replace_unchecked(init=None)
+        return self.replace_unchecked(data=(buffer.contexts, buffer.taken), num_used=number, network=network)
 
     def batch(self, key: Array, iteration: Array) -> Batch:
         found = super().batch(key, iteration)

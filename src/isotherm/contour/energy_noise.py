@@ -20,7 +20,7 @@ _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 _ROUNDS = 30
 # Rounds end where they do not lower what is left by this factor.
-_LEAST_GAIN = 0.98
+_MIN_GAIN = 0.98
 # Cells of the table that a correction is found on, and how far noise reaches beyond the energies, in its standard deviations.
 _NUM_CELLS, _REACH = 600, 8.0
 # Quantiles of the energies at which a correction is judged.
@@ -77,7 +77,7 @@ class WeightFunction(NamedTuple):
             there = np.interp(typical, grid, left)
             # A constant moves no mean, but normalizing constants.
             worst = max(float(np.ptp(there)), abs(float(np.mean(there))))
-            if worst > _LEAST_GAIN * least:
+            if worst > _MIN_GAIN * least:
                 break
             best, least = found, worst
             found = found + left

@@ -12,7 +12,7 @@ from isotherm.foundation.schedules import as_schedule
 if TYPE_CHECKING:
     from isotherm.contour.contour import Contour
 
-_FURTHEST = 1 - 1e-6
+_MAX_TRACKING = 1 - 1e-6
 
 
 def learn(
@@ -26,6 +26,6 @@ def learn(
     number = jnp.maximum(contour.per_group(alive), 1.0)
     # Theta never moves all of the way: nothing of it would be left.
     wanted = gain * contour.per_group(pull) / number
-    share = _FURTHEST / jnp.maximum(wanted, _FURTHEST)
+    share = _MAX_TRACKING / jnp.maximum(wanted, _MAX_TRACKING)
     scale = histogram.scale * (1.0 - share * wanted)
     return histogram._replace(scale=scale), share * gain * pull / (number * scale)

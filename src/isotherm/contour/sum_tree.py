@@ -8,7 +8,7 @@ from jax import Array, lax
 from jax.custom_batching import custom_vmap
 
 BRANCHES = 32
-_MOST_SLICES = 32
+_MAX_SLICES = 32
 
 # The numbers, shape (G, n), and their sums, level by level.
 Levels = tuple[Array, ...]
@@ -44,7 +44,7 @@ def add_at(level: Array, group: Array, index: Array, numbers: Array) -> Array:
     For few places one slice is updated after another: XLA turns a scatter into a loop of many small operations. Where runs are
     batched there is one scatter for all of them.
     """
-    if len(index) > _MOST_SLICES:
+    if len(index) > _MAX_SLICES:
         return level.at[group, index].add(numbers)
     for chain in range(len(index)):
         place = (group[chain], index[chain])

@@ -21,7 +21,7 @@ FLOOR = 1e-37
 _UNIT = 1e28
 # The scale may fall to exp of minus this between two folds: masses then stay below the largest number.
 LOWEST_LOG_SCALE = 20.0
-_LONGEST_PERIOD = 16_384
+_MAX_PERIOD = 16_384
 # Iterations from which another period may hold; multiples of all periods.
 _LATER = (1 << 14, 1 << 17)
 
@@ -131,5 +131,5 @@ def fold_times(gain: Schedule) -> tuple[int, tuple[tuple[int, int], ...]]:
 
 
 def _period(largest: float) -> int:
-    longest = int(np.clip(LOWEST_LOG_SCALE / -np.log1p(-min(largest, 1 - 1e-7)), 1, _LONGEST_PERIOD))
+    longest = int(np.clip(LOWEST_LOG_SCALE / -np.log1p(-min(largest, 1 - 1e-7)), 1, _MAX_PERIOD))
     return 1 << (longest.bit_length() - 1)

@@ -17,7 +17,7 @@ from isotherm.targets import Target
 TUNING_OFFSET = 1_000_003
 SHAPE = "shape variation"
 # A choice that needs a longer grid than this has no best setting.
-_MOST_EXTENSIONS = 8
+_MAX_EXTENSIONS = 8
 Attempt = Callable[[Sequence[float]], Mapping[float, Any]]
 
 
@@ -123,7 +123,7 @@ def choose_setting(settings: Sequence[float], attempt: Attempt, score: Callable[
         )
     scores: dict[float, list[float]] = {}
     missing, best = grid, grid[0]
-    while len(grid) <= len(settings) + _MOST_EXTENSIONS:
+    while len(grid) <= len(settings) + _MAX_EXTENSIONS:
         scores |= _scores(missing, attempt, score)
         means = {setting: np.nan_to_num(np.mean(scores[setting]), nan=np.inf) for setting in sorted(scores)}
         grid, best = list(means), min(means, key=lambda setting: means[setting])

@@ -12,21 +12,21 @@ from isotherm.diagnostics.probe_points import centers_of, moved
 from isotherm.diagnostics.tilt import Dynamics, Epoch, Probes, largest_drift, leaf_heats_of, rates_of, tilts_of
 from isotherm.diagnostics.wells import separate
 from isotherm.engine import program_cache
-from isotherm.engine.probes import Points, felt_at
+from isotherm.engine.probes import Points, evaluate_probes
 from isotherm.foundation.parts import number_dtype
 from isotherm.foundation.positions import flat_numbers, named_leaves
 from isotherm.foundation.randomness import Purpose, run_keys
 from isotherm.foundation.schedules import values_at
 from isotherm.foundation.transfers import transfers_on_purpose
 from isotherm.potentials.potential import Potential, innermost
-from isotherm.run.bias import MOST_COORDINATES, NUM_GROUPS, Bias, weights_left_out
+from isotherm.run.bias import MAX_COORDINATES, NUM_GROUPS, Bias, weights_left_out
 from isotherm.samplers.sampler import Sampler
 
 # The share of a run's gradients that may be spent, four for a draw. Without data they are taken all at once, and cost a tenth.
 _SHARE, _SHARE_WITHOUT_DATA, _GRADIENTS_PER_DRAW = 0.03, 0.3, 4
-_FEWEST, _MOST = 128, 4_096
+_MIN_DRAWS, _MAX_DRAWS = 128, 4_096
 # Of positions of which only some coordinates are looked at: fewer gradients, each of which takes longer here than in a run.
-_SHARE_OF_LARGE, _FEWEST_OF_LARGE = 0.018, 32
+_SHARE_OF_LARGE, _MIN_DRAWS_OF_LARGE = 0.018, 32
 # Sums over so many numbers are known well from fewer draws still.
 _SHARE_OF_HUGE, _HUGE = 0.013, 10_000
 # Of data that stream and are taken into memory.
@@ -90,7 +90,7 @@ class BiasProbe:
             free = jax.tree.map(np.asarray, jax.jit(space.unconstrained)(shown))
             rows = (free, rows[1])
         step = float(np.mean(values_at(self.sampler.step_size, np.asarray(run.times[chosen]))))
-        most = min(MOST_COORDINATES, max(len(run.log_weights) * len(chosen) // _DRAWS_PER_COORDINATE, 1))
+        most = min(MAX_COORDINATES, max(len(run.log_weights) * len(chosen) // _DRAWS_PER_COORDINATE, 1))
         coordinates = np.unique(np.linspace(0, size - 1, min(size, most)).astype(int))
         places = coordinates if space is None else space.places(self.position)[coordinates]
         # The displacement by a step's noise: units of positions and of energies then cancel.
@@ -120,7 +120,7 @@ class BiasProbe:
             tilts=tilts + of_weights,
             weight_errors=of_weights[0],
             heats=heats,
-            leaf_heats=leaf_heats_of(virials, sizes, self._felt_weights(log_weights), dynamics),
+            leaf_heats=leaf_heats_of(virials, sizes, self._weights_at(log_weights), dynamics),
             leaf_sizes=sizes,
             is_measured=is_measured,
             rates=np.where(is_seen, rates_of(probes), 0.0) * (1.0 if errors is None else errors.curvature),
@@ -131,7 +131,7 @@ class BiasProbe:
             is_exact=self.potential.is_exact,
         )
 
-    def _felt_weights(self, log_weights: np.ndarray) -> np.ndarray:
+    def _weights_at(self, log_weights: np.ndarray) -> np.ndarray:
         """Log weights under which draws follow the forces that were measured: flattened ones follow the multiplied gradient."""
         if self.sampler.coupling.log_weights is None or self.potential.is_exact:
             return log_weights
@@ -183,7 +183,7 @@ class BiasProbe:
         around = np.concatenate([wells.T] * len(points))
         centers = centers_of(rows[0], log_weights, wells)
         given = (Points(stacked, states, keys, places, around), coordinates, centers, np.int32(run.num_steps - 1))
-        found = program_cache.call(felt_at, parts, *jax.device_put((self.coupling, *given)))
+        found = program_cache.call(evaluate_probes, parts, *jax.device_put((self.coupling, *given)))
         temperature = float(run.config["temperature"])
         energy, gradient, pull, virial = (
             np.moveaxis(np.asarray(part, np.float64).reshape(len(points), number, *part.shape[1:]), 1, 2) / temperature
@@ -234,11 +234,11 @@ class BiasProbe:
     def _spread_over(self, run: Any, size: int) -> np.ndarray:
         """Draws at equal distances, of which there are few enough that looking costs little."""
         chains, number = run.log_weights.shape
-        fewest = _FEWEST if size <= MOST_COORDINATES else _FEWEST_OF_LARGE
+        fewest = _MIN_DRAWS if size <= MAX_COORDINATES else _MIN_DRAWS_OF_LARGE
         share = _SHARE if self.potential.has_data else _SHARE_WITHOUT_DATA
-        if size > MOST_COORDINATES:
+        if size > MAX_COORDINATES:
             share = min(share, _SHARE_OF_LARGE if size <= _HUGE else _SHARE_OF_HUGE)
-        wanted = np.clip(share * run.num_steps * chains / _GRADIENTS_PER_DRAW, fewest, _MOST)
+        wanted = np.clip(share * run.num_steps * chains / _GRADIENTS_PER_DRAW, fewest, _MAX_DRAWS)
         count = int(np.clip(wanted // chains, 1, number))
         return np.linspace(0, number - 1, count).astype(int)
 

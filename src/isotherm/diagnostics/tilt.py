@@ -22,7 +22,7 @@ import numpy as np
 from isotherm.run.bias import NUM_GROUPS, contradicted, weights_left_out
 
 # The share of what holds the draws, below which a mean Hessian says nothing of them.
-_LEAST_HOLD = 0.1
+_MIN_HOLD = 0.1
 
 
 class Probes(NamedTuple):
@@ -94,7 +94,7 @@ def tilts_of(
     probes = Probes(*(np.where(np.isfinite(log_weights)[..., None], part, 0.0) for part in probes))
     known, measured, heats = [], [], []
     for weights in weights_left_out(log_weights):
-        around = _surroundings(probes, weights, dynamics)
+        around = _local_moments(probes, weights, dynamics)
         tilt = functools.partial(_tilt, probes, wells, weights, around, dynamics)
         measured.append(tilt(_measured_covariance(around, dynamics)))
         added = np.zeros_like(around.forces)
@@ -128,7 +128,7 @@ def leaf_heats_of(virials: np.ndarray, sizes: np.ndarray, log_weights: np.ndarra
     return np.where(wanted > 0, both / np.where(wanted > 0, wanted, 1.0) - 1.0, 0.0)
 
 
-class _Surroundings(NamedTuple):
+class LocalMoments(NamedTuple):
     """Means over the draws, in the basis in which the mean Hessian is diagonal.
 
     Attributes:
@@ -148,7 +148,7 @@ class _Surroundings(NamedTuple):
     noise: np.ndarray
 
 
-def _surroundings(probes: Probes, weights: np.ndarray, dynamics: Dynamics) -> _Surroundings:
+def _local_moments(probes: Probes, weights: np.ndarray, dynamics: Dynamics) -> LocalMoments:
     position, one, other, signs, product = probes
     mean = np.einsum("cs,csi->i", weights, position)
     # What takes z to H z, by least squares: exact for a Hessian that is the same everywhere.
@@ -160,10 +160,10 @@ def _surroundings(probes: Probes, weights: np.ndarray, dynamics: Dynamics) -> _S
     # A direction in which the energy is flat or curves downwards on average is held by what holds its draws. Elsewhere the mean
     # Hessian stays: it is at least tau over the variance, and below that the draws are too cold, which must be seen.
     holding = dynamics.temperature / np.maximum(np.diag(covariance), 1e-30)
-    rates = np.where(rates > _LEAST_HOLD * holding, rates, holding)
+    rates = np.where(rates > _MIN_HOLD * holding, rates, holding)
     forces = _mean_product(weights, one @ basis, other @ basis)
     noise = 0.5 * _mean_product(weights, one - other, one - other)
-    return _Surroundings(mean, covariance, basis, rates, 0.5 * (forces + forces.T), basis.T @ noise @ basis)
+    return LocalMoments(mean, covariance, basis, rates, 0.5 * (forces + forces.T), basis.T @ noise @ basis)
 
 
 def _mean_product(weights: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -175,7 +175,7 @@ def _tilt(
     probes: Probes,
     wells: np.ndarray,
     weights: np.ndarray,
-    around: _Surroundings,
+    around: LocalMoments,
     dynamics: Dynamics,
     added: np.ndarray,
 ) -> np.ndarray:
@@ -212,13 +212,13 @@ def _tilt_in_wells(
     return found
 
 
-def _measured_covariance(around: _Surroundings, dynamics: Dynamics) -> np.ndarray:
+def _measured_covariance(around: LocalMoments, dynamics: Dynamics) -> np.ndarray:
     """What the draws have too much: under the distribution that was asked for, the mean of g g' is tau times that of H."""
     excess = around.forces - dynamics.temperature * np.diag(around.rates)
     return excess / around.rates[:, None] / around.rates[None, :]
 
 
-def _excess_heat(around: _Surroundings, added: np.ndarray, dynamics: Dynamics) -> np.ndarray:
+def _excess_heat(around: LocalMoments, added: np.ndarray, dynamics: Dynamics) -> np.ndarray:
     """By how much the temperatures of the coordinates, g^2 / H, are higher than expected, over what is expected."""
     expected = dynamics.temperature * np.diag(around.rates) + around.rates[:, None] * added * around.rates[None, :]
     turn = around.basis
@@ -226,13 +226,13 @@ def _excess_heat(around: _Surroundings, added: np.ndarray, dynamics: Dynamics) -
     return excess / np.einsum("ik,kl,il->i", turn, expected, turn)
 
 
-def _added_covariance(around: _Surroundings, dynamics: Dynamics) -> np.ndarray:
+def _added_covariance(around: LocalMoments, dynamics: Dynamics) -> np.ndarray:
     """What a kernel adds, to first order in its step."""
     assert dynamics.step_errors is not None
     by_curvature, by_noise = dynamics.step_errors
     rates = around.rates
     sums = rates[:, None] + rates[None, :]
-    heard = 1.0 if dynamics.epoch is None else heard_of_epochs(rates * by_noise, dynamics.epoch, dynamics.phases)
+    heard = 1.0 if dynamics.epoch is None else epoch_noise_factor(rates * by_noise, dynamics.epoch, dynamics.phases)
     root = np.sqrt(heard * np.ones_like(rates))
     # What is not injected for the sake of noise is missing in every step, however much of the noise an epoch takes back.
     left_out = around.basis.T @ np.diag(dynamics.assumed_noise * np.ones(len(rates))) @ around.basis
@@ -242,7 +242,7 @@ def _added_covariance(around: _Surroundings, dynamics: Dynamics) -> np.ndarray:
     return added / np.maximum(1.0 - 0.25 * by_curvature * sums, 0.05)
 
 
-def heard_of_epochs(rates: np.ndarray, epoch: Epoch, phases: np.ndarray) -> np.ndarray:
+def epoch_noise_factor(rates: np.ndarray, epoch: Epoch, phases: np.ndarray) -> np.ndarray:
     """The variance that noise of shuffled epochs gives draws, over that of independent batches of the full size.
 
     Means of batches of sizes n_b and n_c that share no example have the covariance -1 / N, and each the variance 1 / n_b - 1 / N,

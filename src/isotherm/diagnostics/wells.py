@@ -4,7 +4,7 @@ import numpy as np
 
 # Two halves of a cut are wells if their means are this many times the sum of their spreads apart: 1.3 of a normal distribution that
 # is cut in two, 1.7 of a uniform one, 2.5 of the last hundredth of an exponential one;
-_LEAST_DISTANCE = 3.0
+_MIN_DISTANCE = 3.0
 # or if one in 500 draws takes more room between them than one in 50 does at either side.
 _STRAY, _NEAR = 1 / 500, 1 / 50
 # Axes and principal directions that are tried; the least number of draws of a well, their least share; and the most wells.
@@ -63,7 +63,7 @@ def _gap(rising: np.ndarray, least: int) -> tuple[float, float] | None:
     distances = np.where(is_large, (high - low) / np.maximum(spreads, 1e-9), 0.0)
     best = int(np.argmax(distances))
     stray, near = max(int(_STRAY * number), 1), max(int(_NEAR * number), least)
-    if distances[best] > _LEAST_DISTANCE:
+    if distances[best] > _MIN_DISTANCE:
         # The emptiest place between the means: the cut that sets them apart most may leave a few draws on the wrong side.
         between = np.flatnonzero((rising > low[best]) & (rising < high[best]))
         first, last = between[0], max(between[-1] + 1 - stray, between[0] + 1)

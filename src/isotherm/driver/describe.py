@@ -15,9 +15,9 @@ from isotherm.foundation.errors import short
 from isotherm.foundation.parts import Part
 
 # Arrays with more are told by a checksum.
-_MOST_NUMBERS = 1_000
+_MAX_NUMBERS = 1_000
 # In messages, lists with more are told by their length, and further names are left out.
-_MOST_LISTED = 8
+_MAX_LISTED = 8
 _SCHEDULES = ("step_size", "temperature")
 _PROBES = (0, 1, 10, 100, 1_000, 10_000, 100_000)
 
@@ -39,7 +39,7 @@ def describe(value: Any) -> Any:
         return [describe(item) for item in value]
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         array = np.ascontiguousarray(value)
-        if array.size <= _MOST_NUMBERS and array.dtype.kind in "fiu":
+        if array.size <= _MAX_NUMBERS and array.dtype.kind in "fiu":
             return np.asarray(value).tolist()
         return {"shape": list(array.shape), "dtype": str(array.dtype), "crc32": zlib.crc32(array.view(np.uint8).data)}
     if callable(value):
@@ -79,9 +79,9 @@ def _in_words(value: Any) -> str:
     if isinstance(value, dict) and ("class" in value or "function" in value):
         return str(value.get("class", value.get("function")))
     if isinstance(value, dict):
-        names = [*list(value)[:_MOST_LISTED], *["..."] * (len(value) > _MOST_LISTED)]
+        names = [*list(value)[:_MAX_LISTED], *["..."] * (len(value) > _MAX_LISTED)]
         return f"a dict of {', '.join(names)}"
-    if isinstance(value, list) and len(value) > _MOST_LISTED:
+    if isinstance(value, list) and len(value) > _MAX_LISTED:
         return f"a list of {len(value)}"
     return textwrap.shorten(value, 80) if isinstance(value, str) else short(value)
 

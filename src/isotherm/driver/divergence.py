@@ -21,7 +21,7 @@ _REMEDY_FOR_NETWORKS = (
     "`iso.potentials.to_bayesian(learning_rate, weight_decay, num_data)` translates it."
 )
 # Data of more numbers than this are not searched for what may be wrong with them.
-_MOST_SEARCHED = 10**8
+_MAX_SEARCHED = 10**8
 
 
 def num_lost_in_data(potential: Potential) -> int:
@@ -30,7 +30,7 @@ def num_lost_in_data(potential: Potential) -> int:
     return sum(
         int(np.sum(~np.isfinite(leaf)))
         for leaf in jax.tree.leaves(getattr(potential, "data", None))
-        if isinstance(leaf, (np.ndarray, jax.Array)) and leaf.dtype.kind == "f" and leaf.size < _MOST_SEARCHED
+        if isinstance(leaf, (np.ndarray, jax.Array)) and leaf.dtype.kind == "f" and leaf.size < _MAX_SEARCHED
     )
 
 

@@ -72,8 +72,8 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
     carry, iteration, num_done = reached.carry or carry, reached.iteration, reached.num_records
     pace = settings.block_length or program.chunk
     began = time.perf_counter()
-    spent = {"seconds": 0.0, "compile_seconds": began - since - prepared.pilot_seconds}
-    spent |= {"pilot_seconds": prepared.pilot_seconds, "earlier_seconds": reached.seconds}
+    timings = {"seconds": 0.0, "compile_seconds": began - since - prepared.pilot_seconds}
+    timings |= {"pilot_seconds": prepared.pilot_seconds, "earlier_seconds": reached.seconds}
     saved = began - max(host.checkpoint_every - _SECONDS_TO_FIRST_CHECKPOINT, 0.0)
     lanes = int(np.prod(program.lanes))
     name = prepared.configs[0]["sampler"]["name"]
@@ -108,7 +108,7 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
                     sink.flush()
                     checkpoints.save(iteration, carry, num_done, prepared.recognized_by(carry))
                     saved = time.perf_counter()
-                    write_progress(checkpoints.folder, iteration, times, spent | {"seconds": saved - began})
+                    write_progress(checkpoints.folder, iteration, times, timings | {"seconds": saved - began})
             if interrupts.received is not None:
                 break
             if np.all(np.asarray(carry.milestones.diverged_at) >= 0):
@@ -117,7 +117,7 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
                 break
     with writing_to(host.folder, iteration):
         sink.flush()
-    spent["seconds"] = time.perf_counter() - began
+    timings["seconds"] = time.perf_counter() - began
     diverged_at = prepared.layout.state(carry.milestones.diverged_at)
     is_without_draws = num_done == 0 or bool(np.all((diverged_at >= 0) & (diverged_at <= times[0])))
     if checkpoints is not None:
@@ -125,7 +125,7 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
         if not (is_without_draws and np.all(diverged_at >= 0)):
             with writing_to(host.folder, iteration):
                 checkpoints.save(iteration, carry, num_done, prepared.recognized_by(carry))
-                write_progress(checkpoints.folder, iteration, times, spent)
+                write_progress(checkpoints.folder, iteration, times, timings)
         checkpoints.close()
     if interrupts.received is not None:
         is_ending = interrupts.received is signal.SIGTERM
@@ -145,7 +145,7 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
         probes = _bias_probes(prepared, carry)
     parts = [PartsOfRun(sampler, prepared.potential) for sampler in prepared.samplers]
     is_single = prepared.layout.num_samplers is None
-    totals = {"num_steps": iteration, **spent}
+    totals = {"num_steps": iteration, **timings}
     if is_lost:
         # Wherever the block ended: the result must not depend on that.
         totals["num_steps"] = min(iteration, int(diverged_at.max()) + 1)

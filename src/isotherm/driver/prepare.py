@@ -28,7 +28,7 @@ from isotherm.foundation.parts import number_dtype
 from isotherm.foundation.positions import named_leaves
 from isotherm.foundation.transfers import transfers_on_purpose
 from isotherm.potentials.potential import Potential, energy_trace, innermost
-from isotherm.run.bias import MOST_COORDINATES
+from isotherm.run.bias import MAX_COORDINATES
 from isotherm.run.record_times import RecordTimes
 from isotherm.run.storage.store import check_json
 from isotherm.samplers.sampler import Choice, Sampler
@@ -142,9 +142,9 @@ def prepare(
 
 def _stacked(bound: list[Parts], repeats: int) -> Parts:
     """Parts of several samplers with a leading axis of runs, all but the potential."""
-    own = [parts.replaced(potential=None) for parts in bound]
+    own = [parts.replace_unchecked(potential=None) for parts in bound]
     stacked = jax.tree.map(lambda *leaves: np.repeat(np.stack(leaves), repeats, axis=0), *own)
-    return stacked.replaced(potential=bound[0].potential)
+    return stacked.replace_unchecked(potential=bound[0].potential)
 
 
 def _first_energy(prepared: PreparedRun) -> float:
@@ -213,7 +213,7 @@ def _start_spread(position: Any, lead: int) -> list[float] | None:
     """The standard deviation of the starts in every coordinate; None for one chain, and for large positions."""
     leaves = jax.tree.leaves(position)
     number, size = int(np.prod(leaves[0].shape[:lead])), sum(int(np.prod(leaf.shape[lead:])) for leaf in leaves)
-    if number < 2 or not 0 < size <= MOST_COORDINATES:
+    if number < 2 or not 0 < size <= MAX_COORDINATES:
         return None
     rows = np.concatenate([np.asarray(leaf, np.float64).reshape(number, -1) for leaf in leaves], axis=1)
     return np.std(rows, axis=0).tolist()

@@ -14,10 +14,10 @@ from isotherm.potentials.potential import Potential
 
 CHAIN_MODES = ("vmap", "map", "unroll")
 # More chains in one body compile for minutes, and run no faster. Five are the usual number of repeats, which nothing divides.
-_LARGEST_GROUP, _LARGEST_WHOLE = 4, 5
+_MAX_GROUP, _MAX_WHOLE = 4, 5
 # In one body, forwards and backwards. Four ResNet-20 have 248 and compile in 70 to 90 s on one GPU, two ResNet-56 508 and 100 s;
 # four ResNet-56 did not compile in 800 s.
-_MOST_CONVOLUTIONS = 600
+_MAX_CONVOLUTIONS = 600
 # XLA leaves convolutions out of CUDA graphs unless it is told, and runs what a graph holds one after another.
 _GRAPHS = (
     (
@@ -71,8 +71,8 @@ def group_size(number: int, convolutions: int = 0) -> int:
 
     Fewer where one chain has so many convolutions that they would not be compiled in minutes.
     """
-    largest = number if number <= _LARGEST_WHOLE else _LARGEST_GROUP
-    largest = min(largest, max(_MOST_CONVOLUTIONS // max(convolutions, 1), 1))
+    largest = number if number <= _MAX_WHOLE else _MAX_GROUP
+    largest = min(largest, max(_MAX_CONVOLUTIONS // max(convolutions, 1), 1))
     return max(size for size in range(1, largest + 1) if number % size == 0)
 
 

@@ -11,13 +11,13 @@ from isotherm.engine.periodic_work import outside
 
 # Numbers of noise drawn at a time: enough to hide the cost of drawing, few enough to stay in a core's cache.
 _CHUNK_NUMBERS = 65_536
-_LONGEST_CHUNK = 4_096
-_SHORTEST_CHUNK = 16
+_MAX_CHUNK = 4_096
+_MIN_CHUNK = 16
 # Bytes of noise of the chains in an inner loop. What the loop around it does is dispatched one by one, so it should turn seldom.
 _GROUP_BYTES = 4_096
-_LONGEST_GROUP = 32
+_MAX_GROUP = 32
 _BUFFER_BYTES = 32 << 20
-_FEWEST_RECORDS = 256
+_MIN_RECORDS = 256
 # With fewer iterations between two draws, weighing every one costs less than stopping at those that are kept.
 _FEW_ITERATIONS = 4
 
@@ -48,7 +48,7 @@ def sizes_of(parts: Parts, num_lanes: int, one: Any, coupling_state: Any, thinni
 
 def _room_for(num_records: int) -> int:
     """A number of records with few possible values, so that runs of other lengths find the same program."""
-    room = _FEWEST_RECORDS
+    room = _MIN_RECORDS
     while room < num_records:
         room *= 16
     return room
@@ -56,8 +56,8 @@ def _room_for(num_records: int) -> int:
 
 def chunk_length(num_lanes: int, size: int) -> int:
     """How many iterations draw their noise at a time, for `size` numbers per chain and iteration."""
-    length = min(_CHUNK_NUMBERS // max(num_lanes * size, 1), _LONGEST_CHUNK)
-    return length if length >= _SHORTEST_CHUNK else 1
+    length = min(_CHUNK_NUMBERS // max(num_lanes * size, 1), _MAX_CHUNK)
+    return length if length >= _MIN_CHUNK else 1
 
 
 def group_length(chunk: int, num_lanes: int, size: int) -> int:
@@ -67,7 +67,7 @@ def group_length(chunk: int, num_lanes: int, size: int) -> int:
     of its body is dispatched on its own, which for a few numbers costs more than the arithmetic. For two chains even the loop
     around short groups is part of the function.
     """
-    length = min(chunk & -chunk, _LONGEST_GROUP)
+    length = min(chunk & -chunk, _MAX_GROUP)
     while length > 1 and 4 * length * num_lanes * size > _GROUP_BYTES:
         length //= 2
     return length if length > 1 else chunk

@@ -18,7 +18,7 @@ from isotherm.kernels.kernel import Kernel
 from isotherm.potentials.potential import Evaluation, Potential, WrappedPotential
 
 # With fewer leaves there is little to compile, and on a CPU products of matrices that are parts of a vector take a third longer.
-FEWEST_LEAVES = 16
+MIN_LEAVES = 16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Packing:
     def of(cls, one: Any, kernel: Kernel) -> "Packing":
         """For positions like `one`, if there are many leaves and the kernel treats all of them alike."""
         leaves, structure = jax.tree.flatten(one)
-        if len(leaves) < FEWEST_LEAVES or not kernel.is_elementwise:
+        if len(leaves) < MIN_LEAVES or not kernel.is_elementwise:
             return cls()
         return cls(structure, tuple(leaf.shape for leaf in leaves), tuple(str(leaf.dtype) for leaf in leaves))
 

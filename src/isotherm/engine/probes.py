@@ -14,7 +14,7 @@ from isotherm.engine.iteration import Parts, coupling_inputs, multiplied
 _NUMBERS_AT_ONCE = 1 << 18
 
 
-class Felt(NamedTuple):
+class ProbeValues(NamedTuple):
     """What K x P chains feel.
 
     Attributes:
@@ -48,7 +48,9 @@ class Points(NamedTuple):
     wells: ArrayLike
 
 
-def felt_at(parts: Parts, coupling: Any, points: Points, coordinates: Array, centers: Any, iteration: Array) -> Felt:
+def evaluate_probes(
+    parts: Parts, coupling: Any, points: Points, coordinates: Array, centers: Any, iteration: Array
+) -> ProbeValues:
     """Energies and gradients at points.
 
     Args:
@@ -81,11 +83,11 @@ def felt_at(parts: Parts, coupling: Any, points: Points, coordinates: Array, cen
         around = jax.tree.map(lambda leaf: leaf[jnp.arange(len(leaf)), wells], centers)
         if parts.coupling.log_weights is None or potential.is_exact:
             chosen = _chosen(gradient, coordinates)
-            return Felt(energies, chosen, chosen, _virial(position, around, gradient))
+            return ProbeValues(energies, chosen, chosen, _virial(position, around, gradient))
         _, move = parts.coupling.update(coupling, None, coupling_inputs(parts, energies, priors, iteration))
         pull = jax.vmap(lambda *one: multiplied(parts, *one))(position, gradient, move.multiplier)
         virial = _virial(position, around, pull)
-        return Felt(energies, _chosen(gradient, coordinates), _chosen(pull, coordinates), virial)
+        return ProbeValues(energies, _chosen(gradient, coordinates), _chosen(pull, coordinates), virial)
 
     number = len(jax.tree.leaves(points)[0])
     size = sum(leaf.size for leaf in jax.tree.leaves(points.position)) // number

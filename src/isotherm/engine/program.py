@@ -110,11 +110,11 @@ class Program(Part):
         """`function(parts, ...)` for every run, along the leading axis of the arguments."""
         if self.num_runs is None:
             return function(self.parts, *arguments)
-        potential, own = self.parts.potential, self.parts.replaced(potential=None)
+        potential, own = self.parts.potential, self.parts.replace_unchecked(potential=None)
 
         def one(settings, *given):
             parts = own if settings is None else settings
-            return function(parts.replaced(potential=potential), *given)
+            return function(parts.replace_unchecked(potential=potential), *given)
 
         settings = own if self.is_swept else None
         if out_axes:

@@ -5,14 +5,14 @@ import os
 _OPTIONS = "xla_backend_extra_options"
 # On a CPU, XLA compiles a loop into one function if its body touches fewer bytes than this; else it calls every operation by
 # itself, which for an iteration of a few hundred operations on small arrays takes two to seven times as long.
-LARGEST_WHOLE_LOOP = 16_384
+MAX_WHOLE_LOOP = 16_384
 
 
 def ask_for_whole_loops() -> None:
     """Raises XLA's limit for loops that become one function, unless XLA_FLAGS speak of such options. In vain once it runs."""
     flags = os.environ.get("XLA_FLAGS", "")
     if _OPTIONS not in flags:
-        os.environ["XLA_FLAGS"] = f"{flags} {whole_loops_flag(LARGEST_WHOLE_LOOP)}".strip()
+        os.environ["XLA_FLAGS"] = f"{flags} {whole_loops_flag(MAX_WHOLE_LOOP)}".strip()
 
 
 def whole_loops_flag(largest: int) -> str:

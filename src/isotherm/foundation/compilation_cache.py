@@ -13,11 +13,11 @@ import jax
 from isotherm.foundation.errors import check_folder, check_integer
 
 _DIRECTORY = "jax_compilation_cache_dir"
-_MOST_BYTES = 1 << 30
+_MAX_BYTES = 1 << 30
 
 
 def use_compilation_cache(
-    directory: str | os.PathLike[str] | None = None, *, max_bytes: int = _MOST_BYTES
+    directory: str | os.PathLike[str] | None = None, *, max_bytes: int = _MAX_BYTES
 ) -> pathlib.Path | None:
     """Keep compiled programs on disk, so that the next process need not compile them again. Results do not depend on it.
 

@@ -66,13 +66,13 @@ class Part:
         jax.tree_util.register_pytree_with_keys(cls, _flatten_with_keys, lambda *given: _rebuild(cls, *given), _flatten)
 
     def __repr__(self) -> str:
-        return self.text_at(0)
+        return self.short_repr(0)
 
-    def text_at(self, depth: int) -> str:
+    def short_repr(self, depth: int) -> str:
         """One line for people, inside `depth` other parts."""
         return short_fields(self, depth) if dataclasses.is_dataclass(self) else f"{type(self).__name__}()"
 
-    def replaced(self, **changes: Any) -> Self:
+    def replace_unchecked(self, **changes: Any) -> Self:
         """A copy with other values, which are not checked: for values that are traced."""
         value = object.__new__(type(self))
         for name, old in vars(self).items():

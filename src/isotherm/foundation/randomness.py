@@ -84,10 +84,10 @@ def fold(key: Any, number: Any) -> Any:
         with np.errstate(over="ignore"):
             return np.stack(_threefry(key[..., 0], key[..., 1], np.asarray(number).astype(np.uint32), _FOLDED), axis=-1)
     number = jnp.asarray(number).astype(jnp.uint32)
-    return made_once(jnp.stack(threefry(key[..., 0], key[..., 1], number, jnp.asarray(_FOLDED)), axis=-1))
+    return materialize(jnp.stack(threefry(key[..., 0], key[..., 1], number, jnp.asarray(_FOLDED)), axis=-1))
 
 
-def made_once(few: Array) -> Array:
+def materialize(few: Array) -> Array:
     """Few words that much is made of. On a CPU they are made once: XLA would write the generator into each of their readers, and
     take twice as long to compile. A GPU rather makes them again than waits for them.
     """

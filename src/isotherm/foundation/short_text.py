@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-_MOST_ITEMS = 6
-_DEEPEST = 2
+_MAX_ITEMS = 6
+_MAX_DEPTH = 2
 
 
 def short_text(value: Any, depth: int = 0) -> str:
@@ -20,16 +20,16 @@ def short_text(value: Any, depth: int = 0) -> str:
         return repr(value)
     if isinstance(value, np.generic) or (hasattr(value, "dtype") and hasattr(value, "shape")):
         return _array(value)
-    if hasattr(type(value), "text_at"):
-        return value.text_at(depth)
+    if hasattr(type(value), "short_repr"):
+        return value.short_repr(depth)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return short_fields(value, depth)
     if isinstance(value, (list, tuple)):
-        items = [short_text(item, depth) for item in value[:_MOST_ITEMS]] + ["..."] * (len(value) > _MOST_ITEMS)
+        items = [short_text(item, depth) for item in value[:_MAX_ITEMS]] + ["..."] * (len(value) > _MAX_ITEMS)
         inside = ", ".join(items)
         return f"[{inside}]" if isinstance(value, list) else f"({inside}{',' * (len(value) == 1)})"
     if isinstance(value, dict):
-        names = [str(name) for name in value][:_MOST_ITEMS] + ["..."] * (len(value) > _MOST_ITEMS)
+        names = [str(name) for name in value][:_MAX_ITEMS] + ["..."] * (len(value) > _MAX_ITEMS)
         return f"dict({', '.join(names)})"
     if callable(value):
         return function_name(value)
@@ -40,7 +40,7 @@ def short_fields(value: Any, depth: int = 0) -> str:
     """The class of a part, and those of its fields that are not at their defaults."""
     name = type(value).__name__
     shown = [field for field in dataclasses.fields(value) if field.repr and not _is_default(field, value)]
-    if depth >= _DEEPEST and shown:
+    if depth >= _MAX_DEPTH and shown:
         return f"{name}(...)"
     return f"{name}({', '.join(f'{f.name}={short_text(getattr(value, f.name, None), depth + 1)}' for f in shown)})"
 

@@ -12,7 +12,7 @@ from isotherm.minimization.objective import Objective
 _RELATIVE, _OF_GAIN, _LATE = 1e-9, 1e-14, 10
 # And when it comes back: this close, in units of the jump.
 _BACK = 0.1
-_MOST_ITERATIONS = 500
+_MAX_ITERATIONS = 500
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ def descend(
     radius = radius if radius > 0 else longest / norm
     trace = _Trace(objective, start, value, gradient, min(radius, longest / norm), hope)
     bounds = [(0.0, 1.0)] * start.size if objective.space.is_bounded else None
-    options = {"maxiter": _MOST_ITERATIONS, "maxfun": 10 * _MOST_ITERATIONS, "ftol": 0.0, "gtol": 0.0}
+    options = {"maxiter": _MAX_ITERATIONS, "maxfun": 10 * _MAX_ITERATIONS, "ftol": 0.0, "gtol": 0.0}
     # The function is scaled so that the first step, which is as long as the gradient, has the right length.
     minimize(trace.scaled, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options, callback=trace.iterate)
     return trace.end()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # The share of the budget that is kept to refine the best point and to tell its value.
 _KEPT = 0.2
 # Values from which the result is told, at most.
-_MOST_VALUES = 1_000
+_MAX_VALUES = 1_000
 # Estimates agree, within this many standard errors.
 _ERRORS = 2.0
 
@@ -98,12 +98,12 @@ class _NoisySearch:
         """Spend what was kept: on long descents from the best point, and on its value, which is told from new values alone."""
         objective, best = self.objective, self._best()
         half = objective.left // 2
-        while not is_reached and objective.left > half + _MOST_VALUES:
+        while not is_reached and objective.left > half + _MAX_VALUES:
             try:
                 best = self.searchers[-1].refine(best, objective.left - half)
             except SearchOver:
                 break
-        number = min(objective.left + 1, _MOST_VALUES)
+        number = min(objective.left + 1, _MAX_VALUES)
         objective.budget += 1  # No evaluation has to be kept any more.
         if number > 1 or not np.isfinite(best.mean):
             best = Candidate(best.z, objective.values(best.z, number))

@@ -21,7 +21,7 @@ from isotherm.potentials.potential import Evaluation, Potential
 # Half the distance of the two points from which a slope is told where there are no gradients, in units of the box.
 _APART = 0.01
 # Points that one program evaluates at once: 1, 8 or this many. Each size is compiled.
-_MOST_TOGETHER = 64
+_MAX_TOGETHER = 64
 
 
 class NoisyObjective(Objective):
@@ -87,7 +87,7 @@ class NoisyObjective(Objective):
 
     def _evaluate(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if self.is_traced:
-            size = 1 if len(points) == 1 else 8 if len(points) <= 32 else _MOST_TOGETHER
+            size = 1 if len(points) == 1 else 8 if len(points) <= 32 else _MAX_TOGETHER
             rows = np.concatenate([self._rows(points[at : at + size], size) for at in range(0, len(points), size)])
             values, gradients = rows[:, 0], rows[:, 1:] * self.space.width
         else:

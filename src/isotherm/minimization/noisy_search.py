@@ -18,7 +18,7 @@ _MEMORY, _SQUARES = 0.8, 0.95
 # Values of a candidate in the first round of a race, and how many errors decide one.
 _FIRST_ROUND, _ERRORS = 4, 2.0
 # The most values of a candidate, as a share of the budget, and in any case.
-_SHARE, _MOST_VALUES = 1 / 400, 512
+_SHARE, _MAX_VALUES = 1 / 400, 512
 _STALL, _STALL_PER_COORDINATE = 40, 15
 
 
@@ -57,7 +57,7 @@ class NoisySearcher:
         self.proposals = Proposals(objective.space, rng)
         self.exploration = Exploration(objective, int(rng.integers(1 << 31)))
         self.current: Candidate | None = None
-        self.most_values = min(max(int(_SHARE * objective.budget), 4 * _FIRST_ROUND), _MOST_VALUES)
+        self.most_values = min(max(int(_SHARE * objective.budget), 4 * _FIRST_ROUND), _MAX_VALUES)
 
     def run(self, given: np.ndarray | None) -> None:
         """Search until no jump helps any more."""

@@ -5,7 +5,7 @@ import numpy as np
 from isotherm.minimization.space import Space
 
 # Displacements are this share of the box, at the least, and at the most.
-_SHORTEST, _LONGEST = 0.002, 0.3
+_MIN_SIZE, _MAX_SIZE = 0.002, 0.3
 # What a success was worth fades by this factor with every jump, and every kind keeps this share of the evaluations.
 _FADE, _FLOOR = 0.98, 0.03
 # What a kind is thought to have cost before it was tried, and how often it was.
@@ -90,4 +90,4 @@ class Proposals:
         return int(self.orders[kind][self.turns[kind] - 1])
 
     def _scale(self) -> float:
-        return float(np.exp(self.rng.uniform(np.log(_SHORTEST), np.log(_LONGEST))))
+        return float(np.exp(self.rng.uniform(np.log(_MIN_SIZE), np.log(_MAX_SIZE))))

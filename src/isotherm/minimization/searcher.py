@@ -10,7 +10,7 @@ from isotherm.minimization.proposals import AWSGLD, FAR, KINDS, SCANS, Proposals
 from isotherm.minimization.scan import scan
 
 # Random points of which the best is the start, and how many are tried for a finite one.
-_NUM_STARTS, _MOST_STARTS = 2, 200
+_NUM_STARTS, _MAX_STARTS = 2, 200
 # The longest first step of a descent: from a start, and after a jump, per length of it, in units of the box.
 _FROM_START, _AFTER_JUMP = 1.0, 0.5
 # Iterations like the last that a descent may need to come below the current minimum: after a jump, and after a far one.
@@ -110,7 +110,7 @@ class Searcher:
         """The given start, or the best of some random ones; in either case a finite one."""
         points = [] if given is None else [given]
         found = []
-        for number in range(_MOST_STARTS):
+        for number in range(_MAX_STARTS):
             z = points[number] if number < len(points) else self.objective.space.draw(self.rng, 1)[0]
             value, gradient = self.objective.value_and_gradient(z)
             if np.isfinite(value):
@@ -118,6 +118,6 @@ class Searcher:
                 if number < len(points) or len(found) == _NUM_STARTS:
                     break
         if not found:
-            refuse("fun", "finite somewhere", f"not finite at {_MOST_STARTS} starts", "Give other bounds, or `x0`.")
+            refuse("fun", "finite somewhere", f"not finite at {_MAX_STARTS} starts", "Give other bounds, or `x0`.")
         value, _, z, gradient = min(found, key=lambda one: one[:2])
         return z, (value, gradient)

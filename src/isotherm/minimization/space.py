@@ -7,7 +7,7 @@ import numpy as np
 
 from isotherm.foundation.errors import check_real, refuse, short
 
-_LARGEST = np.finfo(float).max
+_MAX_FLOAT = np.finfo(float).max
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ def space_of(x0: Any, bounds: Any, scale: float) -> Space:
     pairs = _pairs(bounds, None if start is None else start.size)
     is_valid = pairs.ndim == 2 and pairs.shape[1] == 2 and len(pairs) > 0 and np.all(np.isfinite(pairs))
     # Half of the greatest number apart, or their difference would be infinite.
-    if not is_valid or not np.all((pairs[:, 0] < pairs[:, 1]) & (pairs[:, 1] / 2 - pairs[:, 0] / 2 < _LARGEST / 2)):
+    if not is_valid or not np.all((pairs[:, 0] < pairs[:, 1]) & (pairs[:, 1] / 2 - pairs[:, 0] / 2 < _MAX_FLOAT / 2)):
         rule = "(low, high) for every coordinate, finite, low below high"
         refuse("bounds", rule, repr(bounds), _remedy(pairs))
     low, high, width = pairs[:, 0], pairs[:, 1], pairs[:, 1] - pairs[:, 0]

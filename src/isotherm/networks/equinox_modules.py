@@ -41,7 +41,7 @@ def from_equinox(
     has_own_state = isinstance(made, tuple) and len(made) == 2
     one, state = made if has_own_state else (made, state)
     evaluated = eqx.nn.inference_mode(one)
-    # By (is_training, has_dropout). Monte Carlo dropout predicts with running statistics and masks: only dropout is awake.
+    # By (is_training, has_dropout). Monte Carlo dropout predicts with running statistics and masks: only dropout is active.
     forms = {
         (True, True): _set_dropout(eqx, one, False),
         (True, False): _set_dropout(eqx, one, True),
@@ -134,7 +134,7 @@ def _is_dropout(eqx: Any, node: Any) -> bool:
 
 
 def _set_dropout(eqx: Any, module: Any, is_asleep: bool) -> Any:
-    """The module with all its dropout layers asleep or awake, and nothing else changed."""
+    """The module with all its dropout layers switched off or on, and nothing else changed."""
 
     def change(node):
         return eqx.tree_at(lambda d: d.inference, node, is_asleep) if _is_dropout(eqx, node) else node

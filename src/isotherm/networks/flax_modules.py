@@ -13,7 +13,7 @@ from isotherm.foundation.errors import refuse, short
 from isotherm.foundation.optional import require
 from isotherm.foundation.user_functions import check_function
 from isotherm.networks.checks import check_pair
-from isotherm.networks.linen_dropout import asleep, awake, drops
+from isotherm.networks.linen_dropout import disable_dropout, drops, enable_dropout
 from isotherm.networks.linen_norms import forgetting, resting
 from isotherm.networks.losses import Loss
 from isotherm.networks.potential import Network, NetworkOptions, NetworkPotential, network_adapter, network_potential
@@ -110,7 +110,7 @@ def from_linen(
     """The potential of a Flax linen module.
 
     A position is the collection `params`; all other collections, such as `batch_stats`, are a model state. With `dropout="on"` the
-    module gets the stream "dropout", and layers of dropout are awake whatever they are told.
+    module gets the stream "dropout", and dropout layers are active whatever their arguments say.
 
     Args:
         module: a `linen.Module`, called as `module(inputs)`.
@@ -151,7 +151,7 @@ def from_linen(
         return call(*arguments, **named)
 
     def init(key):
-        with linen.intercept_methods(asleep(linen)):
+        with linen.intercept_methods(disable_dropout(linen)):
             return module.init({"params": key, "dropout": key}, inputs, **mode(False))
 
     if weights is not None and not (hasattr(weights, "keys") and "params" in weights):
@@ -171,7 +171,9 @@ def from_linen(
         names = list(others) if is_training else []
         # The key decides about dropout, not the mode: a module may train without masks, and predict with them.
         with contextlib.ExitStack() as layers_are:
-            layers_are.enter_context(linen.intercept_methods(asleep(linen) if key is None else awake(linen)))
+            layers_are.enter_context(
+                linen.intercept_methods(disable_dropout(linen) if key is None else enable_dropout(linen))
+            )
             if not is_training:
                 # Without an argument that tells it, a module may normalize by batches wherever it is called.
                 layers_are.enter_context(linen.intercept_methods(resting(linen)))

@@ -13,19 +13,19 @@ def drops(linen: Any, layer: Any) -> bool:
     return isinstance(layer, linen.Dropout) and layer.rate > 0
 
 
-def asleep(linen: Any) -> Interceptor:
+def disable_dropout(linen: Any) -> Interceptor:
     """For `linen.intercept_methods`: nothing is dropped, and no stream of masks is asked for."""
 
     def intercept(call, arguments, named, context):
         layer = context.module
         if isinstance(layer, linen.Dropout):
             return arguments[0]
-        return call(*arguments, **(_told(layer, named, True) if _attends(linen, context) else named))
+        return call(*arguments, **(_with_deterministic(layer, named, True) if _attends(linen, context) else named))
 
     return intercept
 
 
-def awake(linen: Any) -> Interceptor:
+def enable_dropout(linen: Any) -> Interceptor:
     """For `linen.intercept_methods`: all layers drop."""
 
     def intercept(call, arguments, named, context):
@@ -33,7 +33,7 @@ def awake(linen: Any) -> Interceptor:
         if isinstance(layer, linen.Dropout) and layer.deterministic is not False:
             rngs = {layer.rng_collection: layer.make_rng(layer.rng_collection)}
             return layer.clone(deterministic=False).apply({}, arguments[0], rngs=rngs)
-        return call(*arguments, **(_told(layer, named, False) if _attends(linen, context) else named))
+        return call(*arguments, **(_with_deterministic(layer, named, False) if _attends(linen, context) else named))
 
     return intercept
 
@@ -42,7 +42,7 @@ def _attends(linen: Any, context: Any) -> bool:
     return context.method_name == "__call__" and isinstance(context.module, linen.MultiHeadDotProductAttention)
 
 
-def _told(layer: Any, named: dict[str, Any], is_deterministic: bool) -> dict[str, Any]:
+def _with_deterministic(layer: Any, named: dict[str, Any], is_deterministic: bool) -> dict[str, Any]:
     """The arguments of attention with our word on dropout, which it takes from its call or from its field, not from both."""
     # The layer is bound for this one call of the module, and frozen.
     object.__setattr__(layer, "deterministic", None)

@@ -98,7 +98,7 @@ class NetworkPotential(LikelihoodPotential):
 
     def on_device(self) -> Potential:
         # Weights to start from are no part of the program.
-        return super().on_device().replaced(network=self.network.replaced(init=None))
+        return super().on_device().replace_unchecked(network=self.network.replace_unchecked(init=None))
 
     def draw(self, key_shared: Array, key_own: Array, iterations: Array, position: Any) -> Any:
         return words(key_own, iterations, 2) if self.has_dropout else ()

@@ -15,11 +15,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from isotherm.foundation.randomness import fold, made_once, words
+from isotherm.foundation.randomness import fold, materialize, words
 
 _NUM_ROUNDS = 12
 # Every place that is left over is another walk for the compiler to write out.
-_MOST_LEFT_OVER = 3
+_MAX_LEFT_OVER = 3
 
 
 class Batch(NamedTuple):
@@ -49,7 +49,7 @@ def permute(key: Array, positions: Array, num_data: Any) -> Array:
 def _permute(key: Array, positions: Array, num_data: Any) -> Array:
     rows, columns, num_left_over = _grid(num_data)
     size, rows, columns = (jnp.asarray(number, jnp.uint32) for number in (num_data, rows, columns))
-    round_keys = made_once(words(key, jnp.zeros(1, jnp.uint32), _NUM_ROUNDS)[0])
+    round_keys = materialize(words(key, jnp.zeros(1, jnp.uint32), _NUM_ROUNDS)[0])
 
     def shuffle(value):
         row, column = value // columns, value % columns
@@ -87,7 +87,7 @@ def _grid(num_data: Any) -> tuple[Any, Any, int | None]:
     shortest = max(longest // 2 + 1, min(longest, 3))
     rows = min(range(shortest, longest + 1), key=lambda number: (-num_data % number, -number))
     left_over = -num_data % rows
-    return rows, -(-num_data // rows), left_over if left_over <= _MOST_LEFT_OVER else None
+    return rows, -(-num_data // rows), left_over if left_over <= _MAX_LEFT_OVER else None
 
 
 def batch_indices(key: Array, iteration: Any, num_data: Any, batch_size: int, batching: str) -> tuple[Array, Array]:

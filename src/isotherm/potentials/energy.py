@@ -31,7 +31,7 @@ class EnergyPotential(Potential):
         if not callable(self.energy):
             refuse("energy", "a function of a position", repr(self.energy), "Pass a function that returns a scalar.")
 
-    def text_at(self, depth: int) -> str:
+    def short_repr(self, depth: int) -> str:
         return f"{type(self).__name__}({function_name(self.energy)})"
 
     def evaluate(self, position: Any, batch: Any, noise: Any, model_state: Any) -> Evaluation:
@@ -51,7 +51,7 @@ class LogDensityPotential(Potential):
 
     log_density: Static[Callable[[Any], Array]]
 
-    def text_at(self, depth: int) -> str:
+    def short_repr(self, depth: int) -> str:
         return f"{type(self).__name__}({function_name(self.log_density)})"
 
     def evaluate(self, position: Any, batch: Any, noise: Any, model_state: Any) -> Evaluation:

@@ -114,7 +114,7 @@ class LikelihoodPotential(Potential):
             rule = f"a function that returns one row for each of {size} examples"
             refuse("augment", rule, f"shapes {short(shapes)}", "It changes examples, not their number.")
 
-    def text_at(self, depth: int) -> str:
+    def short_repr(self, depth: int) -> str:
         seen = "all at once" if self.batch_size is None else f"batches of {self.batch_size}"
         rows = "streamed data" if self.data is None else f"{self.num_data} examples"
         return f"{type(self).__name__}({rows}, {seen})"
@@ -135,15 +135,15 @@ class LikelihoodPotential(Potential):
 
     def on_device(self) -> Potential:
         if self.is_streamed:
-            return self.replaced(data=None, num_used=jnp.asarray(self.num_data, jnp.int32))
+            return self.replace_unchecked(data=None, num_used=jnp.asarray(self.num_data, jnp.int32))
         number = None if self.num_used is None else jnp.asarray(self.num_used, jnp.int32)
-        return self.replaced(data=jax.tree.map(jnp.asarray, self.data), num_used=number)
+        return self.replace_unchecked(data=jax.tree.map(jnp.asarray, self.data), num_used=number)
 
     def in_memory(self, max_bytes: int) -> Potential | None:
         if not self.is_streamed:
             return self
         size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(self.data))
-        return self.replaced(is_streamed=False) if size <= max_bytes else None
+        return self.replace_unchecked(is_streamed=False) if size <= max_bytes else None
 
     def places(self, key: Array, iteration: Array) -> tuple[Array, Array]:
         """Rows and weights of the batch of an iteration."""

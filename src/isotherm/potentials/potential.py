@@ -184,11 +184,11 @@ class WrappedPotential(Potential):
         return self.inner.init
 
     def on_device(self) -> Potential:
-        return self.replaced(inner=self.inner.on_device())
+        return self.replace_unchecked(inner=self.inner.on_device())
 
     def in_memory(self, max_bytes: int) -> Potential | None:
         inner = self.inner.in_memory(max_bytes)
-        return None if inner is None else self.replaced(inner=inner)
+        return None if inner is None else self.replace_unchecked(inner=inner)
 
     def batch(self, key: Array, iteration: Array) -> Any:
         return self.inner.batch(key, iteration)

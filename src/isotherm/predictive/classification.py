@@ -20,7 +20,7 @@ from isotherm.foundation.errors import check_integer, refuse
 from isotherm.predictive.checks import check_labels, check_probabilities, check_values, check_weights
 
 # Far below any float32 softmax that matters; one example of probability zero costs 69 nats, not infinity.
-LEAST_PROBABILITY = 1e-30
+MIN_PROBABILITY = 1e-30
 # Of entropies in float32, summed over draws.
 _ROUNDING = 1e-3
 
@@ -56,7 +56,7 @@ def nll(probabilities: ArrayLike, labels: ArrayLike, weights: ArrayLike | None =
         2.3026
     """
     p, y, w = _checked(probabilities, labels, weights)
-    losses = -np.log(np.maximum(p[np.arange(len(y)), y], LEAST_PROBABILITY))
+    losses = -np.log(np.maximum(p[np.arange(len(y)), y], MIN_PROBABILITY))
     return float(np.dot(w, losses) if is_sum else np.average(losses, weights=w))
 
 

@@ -11,15 +11,15 @@ from isotherm.foundation.positions import coordinate_name, shapes_of
 from isotherm.run.estimates import normalized_weights
 
 # Of larger positions only some coordinates are looked at.
-MOST_COORDINATES = 64
+MAX_COORDINATES = 64
 # Coordinates that are printed.
-_MOST_SHOWN = 5
+_MAX_SHOWN = 5
 # Stretches of a run, each of which is left out in turn to find the error of a bias.
 NUM_GROUPS = 20
 # The probability that noise alone speaks up, over all coordinates.
 _FALSE_ALARMS = 1e-3
 # Temperatures that draws show contradict how the kernel steps if they differ from it by this share.
-_LEAST_CONTRADICTION = 0.25
+_MIN_CONTRADICTION = 0.25
 
 
 class RelativeBias(NamedTuple):
@@ -114,7 +114,7 @@ class Bias(NamedTuple):
 
     def __repr__(self) -> str:
         found, number = self.relative(), len(self.coordinates)
-        worst = np.argsort(-np.maximum(np.abs(found.mean), np.abs(found.variance)), kind="stable")[:_MOST_SHOWN]
+        worst = np.argsort(-np.maximum(np.abs(found.mean), np.abs(found.variance)), kind="stable")[:_MAX_SHOWN]
         shapes = None if self.draws is None else shapes_of(self.draws, 2)
         places = [int(place) for place in self.coordinates]
         names = [f"number {place}" if shapes is None else coordinate_name(shapes, place) for place in places]
@@ -135,7 +135,7 @@ class Bias(NamedTuple):
 
 def is_small(draws: Any, lead: int) -> bool:
     """Whether all coordinates of draws with so many leading axes are looked at."""
-    return sum(math.prod(leaf.shape[lead:]) for leaf in jax.tree.leaves(draws)) <= MOST_COORDINATES
+    return sum(math.prod(leaf.shape[lead:]) for leaf in jax.tree.leaves(draws)) <= MAX_COORDINATES
 
 
 def bias_from(stored: dict[str, Any]) -> Bias:
@@ -173,7 +173,7 @@ def error_of(found: np.ndarray) -> np.ndarray:
 def contradicted(heats: np.ndarray) -> int | None:
     """The coordinate in which the temperature of the draws differs most from what is expected, if it does; (1 + G, d)."""
     is_off = (np.abs(heats[0]) > significant(heats.shape[1]) * error_of(heats)) & (
-        np.abs(heats[0]) > _LEAST_CONTRADICTION
+        np.abs(heats[0]) > _MIN_CONTRADICTION
     )
     return int(np.argmax(np.where(is_off, np.abs(heats[0]), 0.0))) if np.any(is_off) else None
 

@@ -6,7 +6,7 @@ from typing import Any
 from isotherm.foundation.positions import shapes_of
 from isotherm.foundation.printable import printable
 from isotherm.run.run import Run
-from isotherm.run.storage.saving import SPENT
+from isotherm.run.storage.saving import TIMINGS
 
 _MAX_LEAVES = 4
 
@@ -75,5 +75,5 @@ def time_of(run: Any) -> str:
         >>> time_of(SimpleNamespace(seconds=2.5, compile_seconds=1.25, pilot_seconds=0.0, earlier_seconds=60.0))
         '2.5 s of sampling, 1.25 s of compiling, 60 s before it was resumed'
     """
-    told = {name: getattr(run, name) for name in SPENT}
-    return ", ".join(f"{value:.3g} s {SPENT[name]}" for name, value in told.items() if value or name == "seconds")
+    told = {name: getattr(run, name) for name in TIMINGS}
+    return ", ".join(f"{value:.3g} s {TIMINGS[name]}" for name, value in told.items() if value or name == "seconds")

@@ -52,7 +52,7 @@ DEO_DEFAULTS: DeoOptions = {
     "box": None,
 }
 DEO = (DeoOptions, DEO_DEFAULTS)
-BEST_WINDOW = "optimal"
+OPTIMAL_WINDOW = "optimal"
 
 
 @constructor(DEO)
@@ -96,7 +96,7 @@ def deo_sgd(step_size: Ends, *, window: int | str = 1, **options: Unpack[DeoOpti
 
 
 @constructor(DEO)
-def deo_star_sgd(step_size: Ends, *, window: int | str = BEST_WINDOW, **options: Unpack[DeoOptions]) -> Sampler:
+def deo_star_sgd(step_size: Ends, *, window: int | str = OPTIMAL_WINDOW, **options: Unpack[DeoOptions]) -> Sampler:
     """`deo_sgd` with the window that makes round trips shortest.
 
         x_0 <- x_0 - eps_0 g_0 + sqrt(2 eps_0 T) xi,        x_i <- x_i - eps_i g_i on the rungs i > 0
@@ -137,7 +137,7 @@ def deo_star_sgd(step_size: Ends, *, window: int | str = BEST_WINDOW, **options:
 def deo_star_psgd(
     step_size: Ends,
     *,
-    window: int | str = BEST_WINDOW,
+    window: int | str = OPTIMAL_WINDOW,
     decay: float = PSGLD.decay,
     regularizer: float = PSGLD.regularizer,
     gradient_scale: float = PSGLD.gradient_scale,
@@ -182,7 +182,7 @@ def deo_star_psgd(
 def deo_star_msgd(
     step_size: Ends,
     *,
-    window: int | str = BEST_WINDOW,
+    window: int | str = OPTIMAL_WINDOW,
     friction: float = SGHMC.friction,
     **options: Unpack[DeoOptions],
 ) -> Sampler:

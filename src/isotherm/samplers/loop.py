@@ -121,7 +121,7 @@ def step(sampler: "Sampler", key: Any, state: LoopState, data: Any) -> tuple[Loo
         chains, info = program_cache.call(_iterate_once, parts, keys, state.chains, state.iteration, batches)
     else:
         chains, info = _by_block(parts, keys, state)
-    return state.replaced(chains=chains, iteration=state.iteration + 1), info
+    return state.replace_unchecked(chains=chains, iteration=state.iteration + 1), info
 
 
 def _iterate_once(parts: Parts, keys: Keys, state: State, iteration: Array, batches: Any) -> tuple[State, Info]:

@@ -57,7 +57,7 @@ class Sampler(Part):
         check_schedule("step_size", self.step_size, allow_zero=callable(self.step_size))
         check_schedule("temperature", self.temperature, allow_zero=True)
 
-    def text_at(self, depth: int) -> str:
+    def short_repr(self, depth: int) -> str:
         shown = {"step_size": self.step_size, "temperature": self.temperature, "kernel": self.kernel}
         if hasattr(self.coupling, "ladder"):
             shown["ladder"] = getattr(self.coupling, "ladder")  # noqa: B009

@@ -40,7 +40,7 @@ class ConstrainedPotential(WrappedPotential):
     def __post_init__(self):
         check_real("temperature", self.temperature, "Give that of the sampler.", minimum=0.0)
 
-    def text_at(self, depth: int) -> str:
+    def short_repr(self, depth: int) -> str:
         transforms = self.map.transforms
         named = transforms.items() if isinstance(transforms, dict) else [("all", transforms)]
         inside = [short_text(self.inner, depth + 1), *(f"{name}={short_text(each, depth + 1)}" for name, each in named)]

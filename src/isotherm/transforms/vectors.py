@@ -12,7 +12,7 @@ from isotherm.transforms.elementwise import inverse_softplus
 from isotherm.transforms.transform import Transform
 
 # By how much probabilities of a start may miss 1.
-_LARGEST_GAP = 1e-4
+_MAX_GAP = 1e-4
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class Simplex(Transform):
 
     def is_inside(self, x: Any) -> Any:
         x = np.asarray(x)
-        return (x > 0) & (np.abs(x.sum(axis=-1, keepdims=True) - 1.0) < _LARGEST_GAP)
+        return (x > 0) & (np.abs(x.sum(axis=-1, keepdims=True) - 1.0) < _MAX_GAP)
 
     def _log_sticks(self, z: Array) -> tuple[Array, Array]:
         """Log v, shape (..., K - 1), and log r, shape (..., K)."""

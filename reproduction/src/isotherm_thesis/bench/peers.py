@@ -16,12 +16,12 @@ from typing import Any
 
 import jax
 
-from isotherm.foundation.backend import LARGEST_WHOLE_LOOP, whole_loops_flag
+from isotherm.foundation.backend import MAX_WHOLE_LOOP, whole_loops_flag
 from isotherm_thesis.bench.timing import Measurement, rates
 
 # What XLA does unless it is asked; `import isotherm` leaves an option alone that is set.
 _LIMIT_OF_XLA = 1_024
-_LIMITS = {"": _LIMIT_OF_XLA, ", with our XLA option": LARGEST_WHOLE_LOOP}
+_LIMITS = {"": _LIMIT_OF_XLA, ", with our XLA option": MAX_WHOLE_LOOP}
 
 
 class Peer:

@@ -39,7 +39,7 @@ RECORD = RESULTS / "energy-noise.json"
 NUM_SEEDS, NUM_CHAINS, MAX_Z = 2, 4, 4.0
 MASS, APART, TO = 0.3, 1.5, 1.5
 NOISES, DIMENSIONS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0), (1, 2, 5, 20)
-MOST_SHOWN = 160
+MAX_SHOWN = 160
 WORDS = ("right", "noted", "refused", "silent")
 NUM_DATA, BATCHES = 1_000, (500, 100, 30, 10)
 # Notes on something else than noise.
@@ -239,7 +239,7 @@ def _row(ask: Callable[[], Any], truth: float, notes: list[str]) -> dict[str, An
 
 
 def _short(notes: Sequence[str]) -> list[str]:
-    return [note[:MOST_SHOWN] for note in dict.fromkeys(notes)]
+    return [note[:MAX_SHOWN] for note in dict.fromkeys(notes)]
 
 
 def _estimate_at(run: Any, function: Callable[[Any], Any]) -> Any:

@@ -13,7 +13,7 @@ from scipy import optimize
 from isotherm_thesis.studies.minimize_problems import Problem
 
 # Seconds after which shgo is ended: its triangulations take ever longer between evaluations.
-_MOST_SECONDS = 10
+_MAX_SECONDS = 10
 RIVALS = ("dual_annealing", "basinhopping", "differential_evolution", "shgo")
 
 
@@ -74,7 +74,7 @@ def run_rival(name: str, counter: Counter, seed: int) -> np.ndarray | None:
     with warnings.catch_warnings(), jax.enable_x64(True):
         warnings.simplefilter("ignore")
         previous = signal.signal(signal.SIGALRM, _give_up)
-        signal.alarm(_MOST_SECONDS if name == "shgo" else 0)
+        signal.alarm(_MAX_SECONDS if name == "shgo" else 0)
         try:
             return np.asarray(_SEARCHES[name](counter, seed).x)
         except Spent:

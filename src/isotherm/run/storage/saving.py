@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from isotherm.run.run import Run
 
 # Where the time of a run went, in words.
-SPENT = {
+TIMINGS = {
     "seconds": "of sampling",
     "compile_seconds": "of compiling",
     "pilot_seconds": "of pilots",
     "earlier_seconds": "before it was resumed",
 }
 DRAWN = ("draws", "log_weights", "energies", "observed", "model_state")
-_TOTALS = ("num_steps", *SPENT)
+_TOTALS = ("num_steps", *TIMINGS)
 
 
 def save(run: "Run", folder: pathlib.Path) -> None:
@@ -58,16 +58,16 @@ def write_end(run: "Run", folder: pathlib.Path) -> None:
     write_json(folder / "finished.json", found | {name: getattr(run, name) for name in _TOTALS})
 
 
-def write_progress(folder: pathlib.Path, iteration: int, times: RecordTimes, spent: dict[str, float]) -> None:
+def write_progress(folder: pathlib.Path, iteration: int, times: RecordTimes, timings: dict[str, float]) -> None:
     """What is known at a checkpoint, from which a run that was killed can be read."""
-    write_json(folder / "progress.json", {"num_steps": iteration, "times": dataclasses.asdict(times), **spent})
+    write_json(folder / "progress.json", {"num_steps": iteration, "times": dataclasses.asdict(times), **timings})
 
 
 def seconds_until(folder: pathlib.Path) -> float:
     """All seconds that the run in `folder` took up to its last checkpoint; 0 where it has none."""
     try:
         progress = _read_progress(folder)
-        return sum(progress.get(name, 0.0) for name in SPENT)
+        return sum(progress.get(name, 0.0) for name in TIMINGS)
     except (ValueError, LookupError, TypeError):
         # They are told, and nothing else: a run whose checkpoints are whole can go on.
         return 0.0

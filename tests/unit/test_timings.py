@@ -8,7 +8,7 @@ import pytest
 
 import isotherm as iso
 from isotherm.run.headline import time_of
-from isotherm.run.storage.saving import SPENT
+from isotherm.run.storage.saving import TIMINGS
 
 
 def energy(x):
@@ -20,7 +20,7 @@ def run_of(sampler, **options):
 
 
 def total(run):
-    return sum(getattr(run, name) for name in SPENT)
+    return sum(getattr(run, name) for name in TIMINGS)
 
 
 @pytest.mark.parametrize("kind", ["none", "partition", "ladder"])
@@ -50,7 +50,7 @@ def test_parts_before_a_resume_are_counted(tmp_path):
     first = run_of(iso.csgld(0.1), out=tmp_path / "run")
     assert (
         json.loads((tmp_path / "run" / "progress.json").read_text()).items()
-        >= {name: getattr(first, name) for name in SPENT}.items()
+        >= {name: getattr(first, name) for name in TIMINGS}.items()
     )
     second = iso.resume(tmp_path / "run", energy, iso.csgld(0.1), num_steps=400)
     third = run_of(iso.csgld(0.1), out=tmp_path / "run", num_steps=600, resume=True)
@@ -66,5 +66,5 @@ def test_a_run_that_was_killed_tells_its_time(tmp_path):
     whole = run_of(iso.csgld(0.1), out=tmp_path / "run")
     (tmp_path / "run" / "finished.json").unlink()
     found = iso.load(tmp_path / "run")
-    assert [getattr(found, name) for name in SPENT] == [getattr(whole, name) for name in SPENT]
+    assert [getattr(found, name) for name in TIMINGS] == [getattr(whole, name) for name in TIMINGS]
     assert found.compile_seconds > 0
