@@ -11,6 +11,7 @@ from isotherm.driver.layout import Layout
 from isotherm.driver.prepare import PreparedRun, prepare
 from isotherm.engine.blocks import Times
 from isotherm.engine.program import Program, identity
+from isotherm.engine.whole_loops import whole_loops
 from isotherm.potentials.start import start_positions
 from isotherm.samplers.sampler import as_potential
 
@@ -29,7 +30,8 @@ def text_of(run: PreparedRun) -> str:
     carry, records = run.init()
     block = program.block(Times(*run.times.rule, 0, 0), -np.inf, 0, 0)
     arguments = (program, run.keys, None, carry, records, block)
-    return jax.jit(Program._advance, donate_argnums=(3, 4)).lower(*arguments).compile().as_text() or ""
+    with whole_loops():
+        return jax.jit(Program._advance, donate_argnums=(3, 4)).lower(*arguments).compile().as_text() or ""
 
 
 def computations(text: str) -> dict[str, list[str]]:

@@ -11,8 +11,6 @@ Conventions: U(x) = -log prior(x) - (N/n) * sum of log likelihoods, density exp(
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from isotherm.foundation.backend import ask_for_whole_loops
-
 if TYPE_CHECKING:
     from isotherm import (
         bandits,
@@ -73,8 +71,6 @@ if TYPE_CHECKING:
         vr_resghmc,
         vr_resgld,
     )
-
-ask_for_whole_loops()
 
 __version__ = "0.2.0.dev0"
 

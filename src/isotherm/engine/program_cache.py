@@ -10,6 +10,7 @@ import numpy as np
 
 from isotherm.engine.debugging import under_debug_settings
 from isotherm.engine.graphs import compile_with_graphs
+from isotherm.engine.whole_loops import whole_loops
 from isotherm.foundation.compilation_cache import are_programs_kept
 from isotherm.foundation.dependencies import dependencies
 from isotherm.foundation.parts import functions_of
@@ -99,7 +100,8 @@ def _compile(function, structures, leaves, donated, options) -> Callable[..., An
         return results
 
     lowered = jax.jit(flat, donate_argnums=donated, keep_unused=True).lower(*leaves)
-    program = _with_options(lowered, options) if options else lowered.compile()
+    with whole_loops():
+        program = _with_options(lowered, options) if options else lowered.compile()
     structure = found[0]
     return lambda *given: jax.tree.unflatten(structure, program(*given))
 

@@ -16,10 +16,10 @@ from typing import Any
 
 import jax
 
-from isotherm.foundation.backend import MAX_WHOLE_LOOP, whole_loops_flag
+from isotherm.engine.whole_loops import MAX_WHOLE_LOOP, whole_loops_flag
 from isotherm_thesis.bench.timing import Measurement, rates
 
-# What XLA does unless it is asked; `import isotherm` leaves an option alone that is set.
+# XLA's default.
 _LIMIT_OF_XLA = 1_024
 _LIMITS = {"": _LIMIT_OF_XLA, ", with our XLA option": MAX_WHOLE_LOOP}
 
