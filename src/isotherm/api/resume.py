@@ -27,8 +27,9 @@ from isotherm.pilots.resolve import resolve_at
 from isotherm.potentials.potential import Potential
 from isotherm.potentials.start import on_host
 from isotherm.run.run import Run
+from isotherm.run.storage.formats import check_format
 from isotherm.run.storage.saving import seconds_until
-from isotherm.run.storage.store import check_format, read_json, read_records, write_json
+from isotherm.run.storage.store import read_json, read_records, write_json
 from isotherm.samplers.sampler import AnySampler, as_potential, check_sampler
 
 
@@ -161,7 +162,7 @@ def read_configuration(folder: pathlib.Path) -> tuple[dict[str, Any], dict[str, 
         )
         refuse("folder", "a folder of a run, with a run.json", str(folder), remedy)
     stored = read_json(folder / "run.json")
-    check_format(stored, folder)
+    check_format(stored, folder, is_resumed=True)
     return stored["config"], stored
 
 

@@ -25,7 +25,8 @@ from isotherm.pilots.resolve import Resolved, resolve_at
 from isotherm.potentials.potential import Potential
 from isotherm.potentials.start import choose_init, first_position
 from isotherm.run.run import Run
-from isotherm.run.storage.store import FORMAT, write_arrays, write_json
+from isotherm.run.storage.formats import FORMAT
+from isotherm.run.storage.store import write_arrays, write_json
 from isotherm.samplers.sampler import AnySampler, as_potential, check_sampler
 
 

@@ -117,6 +117,7 @@ _FAULT, _DOUBT, _REMARK = Severity
 # The run as a whole.
 STOPPED = Kind("stopped", "whether the run reached its last iteration", _REMARK)
 UNFINISHED = Kind("unfinished", "whether the run has ended", _REMARK)
+OLD_FORMAT = Kind("old-format", "the format of a run's folder", _REMARK)
 DIVERGED = Kind("diverged", "chains whose energy became infinite or NaN", _FAULT)
 ALL_DIVERGED = Kind("all-diverged", "whether any chain survived", _FAULT)
 ONE_CHAIN = Kind("one-chain", "the number of chains", _DOUBT)

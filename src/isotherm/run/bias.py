@@ -138,8 +138,10 @@ def is_small(draws: Any, lead: int) -> bool:
     return sum(math.prod(leaf.shape[lead:]) for leaf in jax.tree.leaves(draws)) <= MAX_COORDINATES
 
 
-def bias_from(stored: dict[str, Any]) -> Bias:
-    """From what `Bias._asdict` made, after a folder has made arrays of all numbers."""
+def bias_from(stored: dict[str, Any]) -> Bias | None:
+    """The bias whose `_asdict` is stored as arrays; None for one with the fields of an older version."""
+    if set(stored) != set(Bias._fields):
+        return None
     plain = {name: stored[name].item() for name in ("is_measured", "unexplained", "drift", "step_size", "is_exact")}
     return Bias(**{**stored, **plain})
 

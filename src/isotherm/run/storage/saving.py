@@ -11,15 +11,8 @@ from isotherm.foundation.checks import Check, StoredChecks
 from isotherm.foundation.errors import refuse
 from isotherm.run.bias import bias_from
 from isotherm.run.record_times import RecordTimes
-from isotherm.run.storage.store import (
-    FORMAT,
-    check_format,
-    check_json,
-    read_json,
-    read_records,
-    write_arrays,
-    write_json,
-)
+from isotherm.run.storage.formats import FORMAT, check_format, current_config, unknown_checks
+from isotherm.run.storage.store import check_json, read_json, read_records, write_arrays, write_json
 
 if TYPE_CHECKING:
     from isotherm.run.run import Run
@@ -85,12 +78,18 @@ def load(folder: pathlib.Path) -> dict[str, Any]:
         "arrays": read_records(folder / "records"),
         "times": end["iterations"] if finished["times"] is None else RecordTimes.from_json(finished["times"]),
         "stats": end["stats"],
-        "config": stored["config"],
+        "config": current_config(stored),
         "environment": stored["environment"],
         "bias_probe": bias_from(end["bias"]) if "bias" in end else None,
-        "parts": StoredChecks(tuple(map(Check.from_json, finished["checks"]))),
+        "parts": _stored_checks(stored, finished),
         **{name: finished[name] for name in _TOTALS if name in finished},
     }
+
+
+def _stored_checks(stored: dict[str, Any], finished: dict[str, Any]) -> StoredChecks:
+    if "checks" not in finished:
+        return unknown_checks(stored)
+    return StoredChecks(tuple(map(Check.from_json, finished["checks"])))
 
 
 def _read_progress(folder: pathlib.Path) -> dict[str, Any]:
@@ -116,7 +115,7 @@ def _load_unfinished(folder: pathlib.Path, stored: dict[str, Any]) -> dict[str, 
         "arrays": read_records(folder / "records"),
         "times": times,
         "stats": {},
-        "config": stored["config"],
+        "config": current_config(stored),
         "environment": stored["environment"],
         **{name: progress[name] for name in _TOTALS if name in progress},
     }

@@ -15,7 +15,6 @@ from isotherm.foundation.errors import refuse
 from isotherm.run.storage.pytree_json import describe_structure, named_leaves, rebuild
 from isotherm.run.storage.stored_array import StoredArray
 
-FORMAT = 5
 _CHUNK_BYTES = 4 << 20
 
 
@@ -171,16 +170,6 @@ def read_json(path: pathlib.Path) -> Any:
         refuse(
             "folder", "a folder that isotherm wrote", f"no readable {path}", f"{type(error).__name__}: check the path."
         )
-
-
-def check_format(stored: Any, folder: pathlib.Path) -> None:
-    """Refuse the `run.json` of another version."""
-    found = stored.get("format") if isinstance(stored, dict) else None
-    if found != FORMAT or "config" not in stored:
-        remedy = (
-            "It was written by another version of isotherm, or damaged: read it with that version, or start a new run."
-        )
-        refuse("folder", f"a run of format {FORMAT}", f"{folder}, of format {found}", remedy)
 
 
 def _zarr_type(dtype: Any) -> str:
