@@ -122,7 +122,7 @@ def test_energies_that_are_too_large_for_their_type_are_told():
     for offset, is_told in ((0.0, False), (4e6, True)):
         potential = iso.from_energy(lambda x, c=offset: 0.5 * jnp.sum(x**2) + c)
         run = iso.sample(potential, iso.resgld(0.1), num_steps=500, init=jnp.zeros(2))
-        assert ("see rounding as noise" in str(run.summary())) == is_told
+        assert ("is noise in swaps and weights" in str(run.summary())) == is_told
         # A plain sampler compares no energies.
         assert "rounding" not in str(iso.sample(potential, iso.sgld(0.1), num_steps=500, init=jnp.zeros(2)).summary())
 
@@ -185,7 +185,7 @@ def test_a_run_of_which_nothing_is_left_is_told_that_and_nothing_else(sampler, c
     assert ("replica 1 of ladder 0 at iteration" in str(told[0].message)) == ("replicas" in what)
     _, *notes = run.summary().notes
     assert notes[0].startswith(f"{what} diverged")
-    assert notes[1:] == ["None is left: what they drew before they diverged is no sample of anything."]
+    assert notes[1:] == ["All chains diverged; the draws are unusable."]
 
 
 def test_weights_of_networks_on_which_chains_disagree_are_not_taken_for_modes():
@@ -197,7 +197,7 @@ def test_weights_of_networks_on_which_chains_disagree_are_not_taken_for_modes():
     potential = iso.from_nnx(network, iso.networks.Gaussian(0.1), (x, np.sin(3 * x[:, 0])), weight_decay=1.0)
     run = iso.sample(potential, iso.sgld(1e-5), num_steps=2_000, num_chains=4, thinning=10)
     notes = " ".join(run.summary().notes)
-    assert "Units of a network can change places" in notes
+    assert "Hidden units of a network can be permuted" in notes
     assert "barriers between modes" not in notes
 
 
@@ -223,6 +223,6 @@ def test_chains_that_nothing_holds_are_told_of_the_sign_and_not_of_barriers(ener
 def test_an_energy_in_the_place_of_a_log_density_is_told_of_its_sign():
     potential = iso.from_log_density(lambda x: 2.0 * jnp.sum(jnp.log1p(x**2)))
     run = iso.sample(potential, iso.sgld(2e-3), num_steps=40_000, num_chains=4, thinning=20, init=anywhere, seed=1)
-    assert "If you passed an energy, whose sign is the other one, write `iso.from_energy" in " ".join(
+    assert "If you passed an energy, which has the opposite sign, write `iso.from_energy" in " ".join(
         run.summary().notes
     )

@@ -39,7 +39,7 @@ def test_numbers_of_the_data_that_are_not_finite_are_blamed_for_a_divergence():
     ("options", "note"),
     [
         ({"num_chains": 4, "init": jnp.zeros(2)}, "All chains started at one point"),
-        ({"init": anywhere}, "There is one chain"),
+        ({"init": anywhere}, "One chain: convergence cannot be checked"),
     ],
 )
 def test_contours_are_no_reason_to_trust_one_start(options, note):

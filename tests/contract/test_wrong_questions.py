@@ -21,11 +21,11 @@ CASES = {
     "unnumbered": (lambda run: run.mode_masses(lambda x: 0), r"`num_modes` must be an integer"),
     "modes from one": (
         lambda run: run.mode_masses(lambda x: jnp.where(x[0] > 0, 2, 1), 2),
-        r"`modes` must be a function that names modes from 0 to 1; got modes from [12] to 2. Count from 0",
+        r"`modes` must be a function that returns modes from 0 to 1; got modes from [12] to 2. Count from 0",
     ),
     "modes below zero": (
         lambda run: run.estimate_mode_masses(lambda x: jnp.int32(-1), 2),
-        r"`modes` must be a function that names modes from 0 to 1; got modes from -1 to -1",
+        r"`modes` must be a function that returns modes from 0 to 1; got modes from -1 to -1",
     ),
     "quantile of text": (lambda run: run.quantile("a"), r"`q` must be between 0 and 1; got 'a'"),
     "select text": (lambda run: run.select("a"), r"`draws` must be a slice or an array of integers; got 'a'"),

@@ -4,8 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from isotherm.run.agreement import num_stretches
 from isotherm.run.estimates import estimate
+from isotherm.run.standard_errors import num_stretches
 
 IS_OPTIMIZED = False
 

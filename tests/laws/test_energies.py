@@ -117,7 +117,7 @@ def test_known_noise_is_taken_off_a_ratio():
     unknown = dataclasses.replace(run, stats={**run.stats, "energy_noise": np.full(16, np.nan)}).log_z_ratio(to)
     # Weights were corrected when the noise was known; only the tilt is not.
     assert unknown.mean - found > 0.5 * shift
-    assert any("Noise s of the energies is not taken off" in note for note in unknown.notes)
+    assert any("Noise s of the energies is not corrected" in note for note in unknown.notes)
 
 
 def test_reweighting_to_another_temperature(run):

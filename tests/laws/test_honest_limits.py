@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import isotherm as iso
-from isotherm.run.agreement import Stretches
-from isotherm.run.standard_errors import checks_of, errors_of
+from isotherm.run.standard_errors import Stretches, checks_of, errors_of
 
 
 def energy(x):
@@ -124,7 +123,7 @@ def test_a_mass_of_one_has_no_error_of_rounding():
     found = iso.sample(energy, iso.sgld(0.1), **settings).estimate_mode_masses(np.array([[0.0, 0.0], [90.0, 0.0]]))
     assert found.mean[0] == pytest.approx(1.0)
     assert np.isnan(found.std_error).all()
-    same = "The error is unknown: all draws have the same value. An event that no draw met"
+    same = "The error is unknown: all draws have the same value. An event in none or all of the draws"
     assert any(note.startswith(same) for note in found.notes)
 
 

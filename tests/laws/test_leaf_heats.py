@@ -15,7 +15,7 @@ from tests.laws.test_bias import momentum_excess
 MEAN, TEMPERATURE, STEP, NOISE = 3.0, 2.0, 0.1, 4.0
 RATES = {"loose": 1.0, "stiff": 5.0}
 SIZES = {"loose": 60, "stiff": 20}
-NAMED = "numbers of the position gradients at the draws are those of"
+NAMED = "numbers of the position, gradients at the draws correspond to"
 
 
 def bowl(x):
@@ -81,8 +81,8 @@ def test_a_box_leaves_them_unknown():
 @pytest.mark.parametrize(
     ("step", "num_steps", "word"),
     [
-        (STEP, 20_000, "energies, and losses and scales with them"),
-        (1e-4, 2_000, "still on their way"),
+        (STEP, 20_000, "energies, losses and scales are too high"),
+        (1e-4, 2_000, "still in the burn-in"),
         (2e-3, 60_000, None),
     ],
 )
@@ -93,7 +93,7 @@ def test_notes_on_large_positions(step, num_steps, word):
     notes = [note for note in run.summary().notes if NAMED in note]
     assert [word in note for note in notes] == [True] * (word is not None)
     if word is not None and step == STEP:
-        assert "in `stiff` of 1.3" in notes[0]
+        assert "in `stiff` to 1.3" in notes[0]
 
 
 @pytest.fixture(scope="module")

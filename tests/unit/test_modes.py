@@ -12,4 +12,4 @@ def test_the_error_of_a_mode_that_nobody_met_is_unknown():
     found = run.estimate_mode_masses(np.array([[-1.0, 0.0], [1.0, 0.0], [1e6, 1e6]]))
     assert found.mean[2] == 0.0
     assert np.isnan(found.std_error).tolist() == [False, False, True]
-    assert any("An event that no draw met" in note for note in found.notes)
+    assert any("An event in none or all of the draws" in note for note in found.notes)

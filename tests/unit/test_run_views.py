@@ -13,7 +13,7 @@ import pytest
 
 import isotherm as iso
 from isotherm.foundation.positions import coordinate_name, coordinate_names, shapes_of
-from isotherm.run import estimates, moments
+from isotherm.run import estimates
 from isotherm.run.run import Run
 from isotherm.run.storage.stored_array import StoredArray
 
@@ -78,7 +78,7 @@ def test_moments_of_draws_on_disk_in_pieces(weighted, stored, monkeypatch):
     asked = lambda run: (run.mean(), run.std(), run.quantile([0.25, 0.75]))  # noqa: E731
     whole = asked(weighted)
     monkeypatch.setattr(estimates, "_PIECE_BYTES", 1_000)
-    monkeypatch.setattr(moments, "GROUP_BYTES", 1)
+    monkeypatch.setattr(estimates, "GROUP_BYTES", 1)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-10), asked(stored), whole)
 
 
@@ -100,11 +100,11 @@ def test_a_run_prints_five_lines_and_reads_nothing(plain, stored, monkeypatch):
         assert lines[0] == "Run of sgld(step_size=0.2, temperature=1.0) on EnergyPotential(energy)"
         assert "2 runs x 3 chains x 300 draws of alpha, beta[2, 2]" in lines[1]
         assert "600 steps, thinning 2, burn-in 0" in lines[2]
-        assert "1 note so far: see summary()" in lines[4]
+        assert "1 warning so far: see summary()" in lines[4]
         assert run._repr_html_().count("<tr>") == 4
     lost = dataclasses.replace(plain, config={**plain.config, "texts": {}, "has_one_start": False})
     assert "Run of sgld on EnergyPotential" in repr(lost)
-    assert "no notes so far" in repr(lost)
+    assert "no warnings so far" in repr(lost)
 
 
 def test_a_table_has_a_row_for_every_draw(weighted, stored):

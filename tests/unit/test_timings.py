@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import pytest
 
 import isotherm as iso
-from isotherm.run.headline import time_of
+from isotherm.diagnostics.summary import time_of
 from isotherm.run.storage.saving import TIMINGS
 
 

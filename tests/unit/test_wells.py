@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from isotherm.diagnostics.probe_points import centers_of
-from isotherm.diagnostics.wells import separate
+from isotherm.diagnostics.wells import centers_of, separate
 
 rng = np.random.default_rng(0)
 ONE_WELL = {

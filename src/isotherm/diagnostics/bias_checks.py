@@ -1,4 +1,4 @@
-"""Checks on a measured bias: which means and spreads are off, and the step size that would mend them."""
+"""Checks on the bias of a run, with the step size that would remove it."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -10,22 +10,22 @@ from isotherm.foundation.checks import Check, Kind
 from isotherm.run.bias import Bias, contradicted, error_of, significant
 from isotherm.run.estimates import normalized_weights
 
-# Shares that matter: of draws in stiff wells, of moves that a box rejects, of draws beside a jump.
+# Least shares that are reported: of draws in stiff wells, of moves that a box rejects, of draws beside a jump.
 _MIN_STIFF_SHARE, _MIN_REJECTED, _MIN_JUMPS = 0.03, 0.02, 0.01
-# The bias of a variance at the advised step, and the largest cut of a step that heats the whole position: far from the right step,
-# heat is not proportional to the step.
+# The relative bias of a variance at the advised step, and the largest cut of a step because of heat, which is proportional to the
+# step only near the right one.
 _GOAL, _MAX_CUT = 0.02, 0.1
 
 
 class Named(NamedTuple):
-    """What the messages about a bias need beside it.
+    """Facts about a run for the messages about its bias.
 
     Attributes:
         coordinates: names of the coordinates of the bias.
         leaves: names of the leaves of the position.
         rejected: the share of moves that a box rejected.
         has_batches: whether batches could be larger.
-        are_particles: whether chains are particles that repel one another.
+        are_particles: whether chains are particles, which repel one another.
     """
 
     coordinates: list[str]
@@ -36,7 +36,7 @@ class Named(NamedTuple):
 
 
 class _Finding(NamedTuple):
-    """A check in which `{step}` stands for the step size that all of them advise."""
+    """A check whose remedy has `{step}` for the advised step size."""
 
     kind: Kind
     message: str
@@ -46,7 +46,7 @@ class _Finding(NamedTuple):
 
 
 def contradicts(bias: Bias) -> bool:
-    """Whether gradients at the draws contradict the distribution, beyond a measurable bias."""
+    """Whether gradients at the draws contradict the distribution more than a bias can express."""
     return bool(
         np.any(hot_leaves(bias)[0])
         or (bias.is_measured and contradicted(bias.heats) is not None)
@@ -55,14 +55,14 @@ def contradicts(bias: Bias) -> bool:
 
 
 def bias_checks(bias: Bias, named: Named) -> list[Check]:
-    """The mean and the spread that are off by most, if any is off by more than its error. All checks advise one step size."""
+    """Checks of the largest biases of means and spreads, heat and jumps. All remedies advise the smallest step size of them."""
     found = list(_findings(bias, named))
     step = f"{min((one.step_size for one in found), default=np.inf):.1g}"
     return [one.kind.found(one.message, one.remedy.replace("{step}", step), **one.numbers) for one in found]
 
 
 def advised_step(bias: Bias | None) -> float | None:
-    """A step size with little bias; None where the bias is little now, or unknown."""
+    """A step size with little bias; None if the bias is small already, or unknown."""
     if bias is None:
         return None
     moved, widened, is_moved, is_wide = _reportable(bias)
@@ -70,7 +70,7 @@ def advised_step(bias: Bias | None) -> float | None:
 
 
 def hot_leaves(bias: Bias) -> tuple[np.ndarray, np.ndarray]:
-    """Whether the whole position, and then every leaf, is too hot, and whether its heat is significant at all."""
+    """Whether the whole position and every leaf are too hot, and whether their heat is significant."""
     heats, is_whole = bias.leaf_heats[0], np.arange(bias.leaf_heats.shape[1]) == 0
     limits = np.where(is_whole, significant(1), significant(len(heats)))
     error = error_of(bias.leaf_heats)
@@ -93,8 +93,7 @@ def _findings(bias: Bias, named: Named) -> Iterator[_Finding]:
     if named.rejected > _MIN_REJECTED and bias.drift > checks.WALLS.limit:
         yield _Finding(
             checks.WALLS,
-            f"Gradients push chains against the box, which rejects {named.rejected:.0%} of the moves: draws stay too far from the "
-            "wall.",
+            f"The box rejects {named.rejected:.0%} of the proposals: draws stay too far from its walls.",
             "Lower `step_size` to about {step}.",
             {"drift": bias.drift, "rejected": named.rejected},
             bias.step_size * 0.1 * checks.WALLS.limit / bias.drift,
@@ -103,7 +102,6 @@ def _findings(bias: Bias, named: Named) -> Iterator[_Finding]:
 
 
 def _coordinates(bias: Bias, names: list[str], batches: str) -> Iterator[_Finding]:
-    """The spread and the mean that are off by most."""
     moved, widened, is_moved, is_wide = _reportable(bias)
     why = "Gradients at the draws make" if bias.is_measured else "The step size makes"
     remedy, advised = "Lower `step_size` to about {step}" + batches + ".", _advised(bias.step_size, widened, moved)
@@ -118,7 +116,7 @@ def _coordinates(bias: Bias, names: list[str], batches: str) -> Iterator[_Findin
 
 
 def _reportable(bias: Bias) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Biases of means in standard deviations, of variances relative to themselves, and which of each are reported."""
+    """Biases of means in standard deviations and of variances relative to themselves, and which of each are reported."""
     moved, moved_error, widened, widened_error = bias.relative()
     limit = significant(2 * len(moved))
     is_moved = (np.abs(moved) > limit * moved_error) & (np.abs(moved) > checks.BIASED_MEAN.limit)
@@ -127,64 +125,53 @@ def _reportable(bias: Bias) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndar
 
 
 def _wrong_heat(name: str, excess: float, are_particles: bool) -> _Finding:
-    remedy = "Lower `step_size`, until a step is short beside the narrowest well."
+    text = f"The draws are biased in {name}: gradients at them correspond to {1.0 + excess:.2g} times the temperature."
+    remedy = "Lower `step_size`, until steps are short beside the narrowest well."
     if excess < 0 and are_particles:
-        remedy = (
-            "Particles have collapsed, as they do in many dimensions: pass more (`num_chains`), or use another sampler."
-        )
+        remedy = "Particles collapse in many dimensions: pass more (`num_chains`), or use another sampler."
     elif excess < 0:
-        remedy = "Chains did not mix while draws were taken, or a contour moved faster than they: run longer, or take longer steps."
-    text = (
-        f"In {name} gradients at the draws are those of {1.0 + excess:.2g} times the temperature: the draws are biased."
-    )
+        remedy = "Chains did not mix, or the contour adapted faster than they move: run longer, or take longer steps."
     return _Finding(checks.WRONG_HEAT, text, remedy, {"excess": excess})
 
 
 def _leaves(bias: Bias, names: list[str], batches: str) -> Iterator[_Finding]:
-    """Whether the position as a whole, or one of its leaves, is hotter or colder than it should be."""
+    """Whether the whole position or a leaf is too hot, or the position too cold."""
     heats = bias.leaf_heats[0]
     is_hot, is_sure = hot_leaves(bias)
     text = (
-        f"Over all {bias.leaf_sizes[0]:,} numbers of the position gradients at the draws are those of {1.0 + heats[0]:.2f} times "
-        "the temperature"
+        f"Over all {bias.leaf_sizes[0]:,} numbers of the position, gradients at the draws correspond to {1.0 + heats[0]:.2f} "
+        "times the temperature"
     )
     if np.any(is_hot):
         excess = 0.5 * heats * bias.leaf_sizes
         worst = 1 + int(np.argmax(np.where(is_hot, excess, -np.inf)[1:])) if np.any(is_hot[1:]) else 0
         if worst > 0 and len(names) > 1:
-            text += f", and in `{names[worst - 1]}` of {1.0 + heats[worst]:.2f} times"
-        # Where the whole is hot, it says more of the step than a leaf.
+            text += f", and in `{names[worst - 1]}` to {1.0 + heats[worst]:.2f} times"
+        # The heat of the whole position is more precise than that of a leaf.
         main = 0 if is_hot[0] else worst
         goal = bias.step_size * np.clip(_GOAL / heats[main], _MAX_CUT, 1.0)
-        text += f": energies, and losses and scales with them, are too high, by about {excess[main]:.2g} temperatures."
+        text += f": energies, losses and scales are too high, by about {excess[main]:.2g} temperatures."
         remedy = "Lower `step_size` to about {step}" + f"{batches}, and run again."
         yield _Finding(checks.HOT_DRAWS, text, remedy, {"heat": heats[main]}, float(goal))
     elif bias.draws is None and is_sure[0] and heats[0] < -checks.COLD_DRAWS.limit:
-        text += ": the draws lie closer together than the distribution, and are still in their burn-in, or in that of a cycle."
+        text += ": the draws are narrower than the distribution, because they are still in the burn-in of the run or of a cycle."
         remedy = "Run longer, lengthen the burn-in (`burn_in`), or sample for a larger part of each cycle."
         yield _Finding(checks.COLD_DRAWS, text, remedy, {"heat": heats[0]})
 
 
 def _stiff_wells(bias: Bias, weights: np.ndarray) -> Iterator[_Finding]:
-    """Whether the step is too long for the wells around some of the draws, though it may suit the others."""
+    """Whether the step is too long for the wells around some of the draws."""
     is_stiff = bias.rates > checks.STIFF_WELLS.limit
     share = float(np.sum(weights[is_stiff]))
     if share >= _MIN_STIFF_SHARE:
-        typical = float(np.median(bias.rates[is_stiff]))
-        text = (
-            f"Around {share:.0%} of the draws the energy curves so much that a step crosses {typical:.0%} of a well: spreads "
-            "there, and the weight of such wells, are off."
-        )
-        step = bias.step_size * 0.05 / typical
-        yield _Finding(
-            checks.STIFF_WELLS, text, "Lower `step_size` to about {step}.", {"share": share, "rate": typical}, step
-        )
+        rate = float(np.median(bias.rates[is_stiff]))
+        text = f"Around {share:.0%} of the draws a step crosses {rate:.0%} of a well: spreads there, and weights of wells, are off."
+        remedy, step = "Lower `step_size` to about {step}.", bias.step_size * 0.05 / rate
+        yield _Finding(checks.STIFF_WELLS, text, remedy, {"share": share, "rate": rate}, step)
 
 
 def _hides_jumps(bias: Bias, weights: np.ndarray) -> bool:
-    """Whether jumps cannot be told. With steps too long for the wells any energy seems to jump; large ones have too much "
-    "rounding.
-    """
+    """Whether jumps cannot be told: by steps too long for the wells, or by rounding in large positions."""
     return bool(np.sum(weights * bias.rates) > checks.STIFF_WELLS.limit) or bias.draws is None
 
 
@@ -198,19 +185,16 @@ def _jumps(bias: Bias, weights: np.ndarray) -> Iterator[_Finding]:
     if _hides_jumps(bias, weights):
         return
     if _has_other_gradient(bias):
-        text = (
-            f"Changes of the energy around the draws differ by about {bias.unexplained:.0%} from what its gradient says: draws "
-            "follow neither."
-        )
-        remedy = "Look for `stop_gradient`, rounding, or a custom derivative in the energy."
+        text = f"Changes of the energy around draws differ by about {bias.unexplained:.0%} from its gradient: draws follow neither."
+        remedy = "Look for `stop_gradient`, rounding, or custom derivatives in the energy."
         yield _Finding(checks.OTHER_GRADIENT, text, remedy, {"difference": bias.unexplained})
         return
     is_jump = (np.abs(bias.jumps) > checks.JUMPS.limit) & (bias.rates < checks.STIFF_WELLS.limit)
     share = float(np.sum(weights[is_jump]))
     if share >= _MIN_JUMPS:
         text = (
-            f"Around {share:.0%} of the draws the energy changes by more than its gradient says: it has jumps, walls or steps, "
-            "which gradient samplers do not see."
+            f"Around {share:.0%} of the draws the energy changes by more than its gradient: gradient samplers ignore its jumps, "
+            "walls and steps."
         )
         yield _Finding(checks.JUMPS, text, "Smooth them, or use `box` for walls.", {"share": share})
 
@@ -221,7 +205,7 @@ def _advised(step_size: float, widened: np.ndarray, moved: np.ndarray) -> float:
 
 
 def _in_words(widened: float) -> str:
-    """The spread that belongs to a relative bias of the variance."""
+    """The bias of a spread, from the relative bias of the variance."""
     if widened > 0.5:
         return "far too wide"
     spread = 1.0 / np.sqrt(1.0 - widened) - 1.0

@@ -1,4 +1,4 @@
-"""What a run keeps of how it was made, so that its bias can be measured when somebody asks."""
+"""Measures the bias of a run lazily, from gradients at some of its draws."""
 
 import dataclasses
 import math
@@ -8,9 +8,8 @@ import jax
 import numpy as np
 
 from isotherm.contour.energy_noise import local_noise, weight_functions
-from isotherm.diagnostics.probe_points import centers_of, moved
 from isotherm.diagnostics.tilt import Dynamics, Epoch, Probes, largest_drift, leaf_heats_of, rates_of, tilts_of
-from isotherm.diagnostics.wells import separate
+from isotherm.diagnostics.wells import centers_of, separate
 from isotherm.engine import program_cache
 from isotherm.engine.probes import Points, evaluate_probes
 from isotherm.foundation.parts import number_dtype
@@ -22,18 +21,19 @@ from isotherm.potentials.potential import Potential, innermost
 from isotherm.run.bias import MAX_COORDINATES, NUM_GROUPS, Bias, weights_left_out
 from isotherm.samplers.sampler import Sampler
 
-# The share of a run's gradients that may be spent, four for a draw. Without data they are taken all at once, and cost a tenth.
+# The budget, as a share of the gradients of the run, and gradients per draw. Those without data are taken at once, at a tenth of
+# the cost.
 _SHARE, _SHARE_WITHOUT_DATA, _GRADIENTS_PER_DRAW = 0.03, 0.3, 4
 _MIN_DRAWS, _MAX_DRAWS = 128, 4_096
-# Of positions of which only some coordinates are looked at: fewer gradients, each of which takes longer here than in a run.
+# For positions of more than `MAX_COORDINATES` numbers: each gradient takes longer than in a run.
 _SHARE_OF_LARGE, _MIN_DRAWS_OF_LARGE = 0.018, 32
-# Sums over so many numbers are known well from fewer draws still.
+# For positions of more than `_HUGE` numbers: sums over them need fewer draws.
 _SHARE_OF_HUGE, _HUGE = 0.013, 10_000
-# Of data that stream and are taken into memory.
+# Largest streamed data that are read into memory.
 _MAX_BYTES = 1 << 28
-# Roundings of an energy in a difference of two.
+# Rounding errors in a difference of two energies.
 _ROUNDINGS = 8.0
-# There must be more draws than coordinates to see how these hang together.
+# Draws needed per coordinate, to estimate covariances.
 _DRAWS_PER_COORDINATE = 4
 
 
@@ -43,12 +43,12 @@ class BiasProbe:
 
     Attributes:
         potential: what was sampled.
-        sampler: how.
+        sampler: of the run.
         words: of the seed's key.
-        coupling: the state of the coupling at the end, where it multiplies gradients; else nothing.
-        preconditioner: of the kernel at the end, like positions; None where there is none.
-        position: a position of the user's, whose structure a folder may not keep.
-        read: what the potential's functions read while the run was made.
+        coupling: the final state of the coupling if it multiplies gradients; else nothing.
+        preconditioner: the final one of the kernel, like positions; None if there is none.
+        position: an example, whose structure a folder may not keep.
+        read: what the functions of the potential read during the run.
     """
 
     potential: Potential
@@ -60,40 +60,37 @@ class BiasProbe:
     read: Any
 
     def at(self, number: int) -> "BiasProbe":
-        """That of one run out of several."""
+        """The probe of one of several runs."""
         kept = jax.tree.map(lambda leaf: leaf[number], (self.coupling, self.preconditioner))
         return dataclasses.replace(self, coupling=kept[0], preconditioner=kept[1])
 
     @transfers_on_purpose
     def measure(self, run: Any) -> Bias | None:
-        """The bias of a run of axes (chain, draw, ...); None where nothing is known of it."""
+        """The bias of a run with axes (chain, draw, ...); None if it cannot be measured."""
         size = sum(leaf.size for leaf in jax.tree.leaves(self.position))
         temperature = run.config.get("temperature")
         if not temperature or not run.claims_distribution or size == 0:
             return None
         if program_cache.read_by(self.potential) != self.read:
-            # It is another energy by now.
+            # The energy has changed since.
             return None
         if self.potential.is_streamed:
             held = self.potential.in_memory(_MAX_BYTES)
-            return (
-                None
-                if held is None
-                else dataclasses.replace(self, potential=held, read=program_cache.read_by(held)).measure(run)
-            )
+            if held is None:
+                return None
+            return dataclasses.replace(self, potential=held, read=program_cache.read_by(held)).measure(run)
         chosen = self._spread_over(run, size)
         both = (_structured(run.draws, self.position), _structured(run.model_state, self.potential.init_model_state()))
         rows = jax.tree.map(lambda leaf: np.asarray(leaf[:, chosen]), both)
         shown, space = rows[0], self.potential.space
         if space is not None:
-            # Draws that rounding has put on the edge of a constraint have no free position, and are left out below.
-            free = jax.tree.map(np.asarray, jax.jit(space.unconstrained)(shown))
-            rows = (free, rows[1])
+            # Draws that were rounded to the edge of a constraint have no free position, and are left out below.
+            rows = (jax.tree.map(np.asarray, jax.jit(space.unconstrained)(shown)), rows[1])
         step = float(np.mean(values_at(self.sampler.step_size, np.asarray(run.times[chosen]))))
         most = min(MAX_COORDINATES, max(len(run.log_weights) * len(chosen) // _DRAWS_PER_COORDINATE, 1))
         coordinates = np.unique(np.linspace(0, size - 1, min(size, most)).astype(int))
         places = coordinates if space is None else space.places(self.position)[coordinates]
-        # The displacement by a step's noise: units of positions and of energies then cancel.
+        # The displacement by a step's noise, which makes the result free of units.
         scale = np.full((len(run.log_weights), len(coordinates)), math.sqrt(step * temperature))
         if self.preconditioner is not None:
             scale = scale * np.sqrt(flat_numbers(self.preconditioner, 1)[:, coordinates])
@@ -101,7 +98,7 @@ class BiasProbe:
         wells = self._wells(rows[0], coordinates, given, size)
         probes, jumps, unexplained, virials, energies = self._probes(run, rows, coordinates, scale, wells, given)
         dynamics = self._dynamics(run, chosen, scale)
-        # A step away from a draw the energy may be infinite, or not a number.
+        # The energy may be infinite or NaN a step away from a draw.
         is_seen = np.all([np.all(np.isfinite(part), axis=-1) for part in (*probes, jumps[..., None])], axis=0)
         log_weights = np.where(is_seen, given, -np.inf)
         if not np.any(np.isfinite(log_weights)):
@@ -132,13 +129,13 @@ class BiasProbe:
         )
 
     def _weights_at(self, log_weights: np.ndarray) -> np.ndarray:
-        """Log weights under which draws follow the forces that were measured: flattened ones follow the multiplied gradient."""
+        """Log weights under which draws follow the measured forces, which a contour sampler multiplies."""
         if self.sampler.coupling.log_weights is None or self.potential.is_exact:
             return log_weights
         return np.where(np.isfinite(log_weights), 0.0, -np.inf)
 
     def _wells(self, positions: Any, coordinates: np.ndarray, log_weights: np.ndarray, size: int) -> np.ndarray:
-        """In which well each draw is, shape (P, S); one well where gradients are exact, or not all coordinates are looked at."""
+        """The well of each draw, shape (P, S); a single well for exact gradients or large positions."""
         wells = np.zeros(log_weights.shape, np.int32)
         is_used = np.isfinite(log_weights)
         if not self.potential.is_exact and len(coordinates) == size and np.any(is_used):
@@ -154,28 +151,27 @@ class BiasProbe:
         wells: np.ndarray,
         log_weights: np.ndarray,
     ) -> tuple[Probes, np.ndarray, float, np.ndarray, np.ndarray]:
-        """What chains feel at draws (P, S, ...), and a step to both sides of them.
+        """Probes at draws (P, S, ...), `Bias.jumps`, `Bias.unexplained`, virials and energies, in units of the temperature.
 
-        Then jumps of the energy between these; by which share its changes typically differ from what gradients say; the virials of
-        the leaves around the centers of wells, (P, S, leaves); and energies at the draws on one batch and on another, (2, P, S).
-        Energies are in units of the temperature.
+        Virials of the leaves are around the centers of wells, (P, S, leaves). Energies are on two batches, (2, P, S).
         """
         chains, number = jax.tree.leaves(rows[0])[0].shape[:2]
         rng = np.random.default_rng(self.words)
         signs = rng.choice((-1.0, 1.0), (chains, number, len(coordinates)))
         away = scale[:, None] * signs
-        sides = [moved(rows[0], coordinates, away, side) for side in (0.0, 1.0, -1.0)]
+        sides = [_moved(rows[0], coordinates, side * away) for side in (0.0, 1.0, -1.0)]
         is_exact = self.potential.is_exact
         points = [*sides, sides[0]][: 3 if is_exact else 4]
-        # All points of a draw are seen on the same batch, but for the last.
+        # All points of a draw use the same batch, except for the last.
         batches = np.arange(chains * number).reshape(number, chains)
         numbers = np.concatenate([batches + (place == 3) * batches.size for place in range(len(points))])
         keys = run_keys(self.words, np.asarray(int(Purpose.CHECKUP)), numbers)
-        first_draw = lambda leaf: np.moveaxis(leaf, 1, 0)  # noqa: E731
-        stacked = jax.tree.map(
-            lambda *leaves: jax.device_put(np.concatenate([first_draw(leaf) for leaf in leaves])), *points
-        )
-        states = jax.tree.map(lambda leaf: jax.device_put(np.concatenate([first_draw(leaf)] * len(points))), rows[1])
+
+        def stack(*leaves):
+            return jax.device_put(np.concatenate([np.moveaxis(leaf, 1, 0) for leaf in leaves]))
+
+        stacked = jax.tree.map(stack, *points)
+        states = jax.tree.map(stack, *[rows[1]] * len(points))
         mode = run.config["settings"]["chain_mode"]
         parts = self.sampler.parts(self.potential.on_device(), mode, number_dtype(stacked))
         # The first batch of an epoch is a full one.
@@ -191,28 +187,28 @@ class BiasProbe:
         )
         here, ahead, behind = (scale[:, None] * part for part in pull[:3])
         other = here if is_exact else scale[:, None] * pull[3]
-        # Simpson's rule along the displacement, as far as rounding let positions move.
+        # Simpson's rule along the displacement, after rounding.
         ends = [flat_numbers(side, 2)[..., coordinates] for side in sides[1:]]
         along = np.sum((ends[0] - ends[1]) * (gradient[1] + 4.0 * gradient[0] + gradient[2]), axis=-1) / 6.0
         jumps = energy[1] - energy[2] - along
         if not self.potential.has_gradient_of_energy:
             jumps = np.where(np.isfinite(jumps), 0.0, jumps)
         values = flat_numbers(rows[0], 2)[..., coordinates] / scale[:, None]
-        # At the draws themselves, on one batch or on two.
+        # At the draws, on one batch or two.
         virials = np.mean(virial[::3], axis=0)
         rounding = _ROUNDINGS * np.finfo(np.asarray(found[0]).dtype).eps * np.abs(energy[0])
         is_seen = np.isfinite(jumps) & np.isfinite(along)
-        changes = [
-            np.median(part[is_seen]) if np.any(is_seen) else 0.0 for part in (np.abs(jumps) - rounding, np.abs(along))
-        ]
-        unexplained = max(changes[0], 0.0) / max(changes[1], 1e-30)
+        unexplained = 0.0
+        if np.any(is_seen):
+            typical = np.median((np.abs(jumps) - rounding)[is_seen])
+            unexplained = max(typical, 0.0) / max(np.median(np.abs(along)[is_seen]), 1e-30)
         probes = Probes(values, here, other, signs, 0.5 * (ahead - behind))
         return probes, jumps, unexplained, virials, energy[[0, -1]]
 
     def _weight_errors(self, run: Any, energies: np.ndarray, read: np.ndarray, log_weights: np.ndarray) -> np.ndarray:
-        """What weights of a contour sampler have too much where noise is not what it is on average: tilts (1 + G, P, S).
+        """The part of the tilts (1 + G, P, S) that uneven energy noise adds to the weights of a contour sampler.
 
-        `energies` are two independent ones at every draw, and `read` those that its weight was made of.
+        `energies` are two independent ones at every draw; `read` are those of the weights.
         """
         functions = weight_functions(run.stats, run.config)
         if self.potential.is_exact or not self.potential.coupling_includes_prior or functions is None:
@@ -220,7 +216,7 @@ class BiasProbe:
         local, usual = local_noise(*energies), np.broadcast_to(np.nan_to_num(run.stats["energy_noise"]), len(read))
         wrong = np.zeros_like(read)
         for number, function in enumerate(functions):
-            # All chains, where they share a theta.
+            # All chains, if they share a theta.
             own = slice(None) if len(functions) == 1 else slice(number, number + 1)
             common = function.correction(read[own], float(np.sqrt(np.mean(usual[own] ** 2))))[0]
             for noise in np.unique(local[own]):
@@ -228,11 +224,11 @@ class BiasProbe:
                 wrong[own][is_so] = (function.correction(read[own], float(noise))[0] - common)[is_so]
         kept = np.exp(-wrong)
         means = np.einsum("gcs,cs->g", weights_left_out(log_weights), kept)
-        # Cov(f, this) is exactly what the mean of f is off by, however large the errors of the weights.
+        # Cov(f, this) is exactly the bias of the mean of f, however large the errors of the weights.
         return 1.0 - kept / means[:, None, None]
 
     def _spread_over(self, run: Any, size: int) -> np.ndarray:
-        """Draws at equal distances, of which there are few enough that looking costs little."""
+        """Indices of equally spaced draws, few enough to be cheap."""
         chains, number = run.log_weights.shape
         fewest = _MIN_DRAWS if size <= MAX_COORDINATES else _MIN_DRAWS_OF_LARGE
         share = _SHARE if self.potential.has_data else _SHARE_WITHOUT_DATA
@@ -245,10 +241,10 @@ class BiasProbe:
     def _dynamics(self, run: Any, chosen: np.ndarray, scale: np.ndarray) -> Dynamics:
         temperature, is_exact = float(run.config["temperature"]), self.potential.is_exact
         errors, epoch = self.sampler.kernel.step_errors, _epoch_of(self.potential)
-        # A multiplier that jumps from bin to bin has no small steps: what it does to the distribution is measured.
+        # There is no expansion in the step for a multiplier that jumps between bins: the tilt is measured.
         is_known = errors is not None and not (is_exact and self.sampler.coupling.log_weights is not None)
         return Dynamics(
-            1.0,  # Energies are in its units.
+            1.0,  # Energies are in units of the temperature.
             (errors.curvature, errors.noise) if is_known and errors is not None else None,
             epoch,
             np.asarray(run.times[chosen]) % (1 if epoch is None else epoch.length),
@@ -259,7 +255,7 @@ class BiasProbe:
 
 
 def _structured(tree: Any, like: Any) -> Any:
-    """The same leaves in the structure of `like`, which a folder remembers by the names of leaves."""
+    """The leaves of `tree` in the structure of `like`. A folder stores the names of leaves alone."""
     by_name = named_leaves(tree)
     return jax.tree.unflatten(jax.tree.structure(like), [by_name[name] for name in named_leaves(like)])
 
@@ -269,3 +265,16 @@ def _epoch_of(potential: Any) -> Epoch | None:
     if getattr(potential, "batching", None) != "epochs" or potential.batch_size is None:
         return None
     return Epoch(potential.num_data, potential.batch_size)
+
+
+def _moved(positions: Any, coordinates: np.ndarray, away: np.ndarray) -> Any:
+    """Positions (P, S, ...) with some of their coordinates moved."""
+    leaves, structure = jax.tree.flatten(positions)
+    found, begin = [], 0
+    for leaf in leaves:
+        flat = np.array(leaf.reshape(*leaf.shape[:2], -1))
+        is_here = (coordinates >= begin) & (coordinates < begin + flat.shape[-1])
+        flat[..., coordinates[is_here] - begin] += away[..., is_here].astype(flat.dtype)
+        begin += flat.shape[-1]
+        found.append(flat.reshape(leaf.shape))
+    return jax.tree.unflatten(structure, found)

@@ -1,4 +1,4 @@
-"""Checks on the chains of a run: where they started, whether they diverged, and what helps those that disagree."""
+"""Checks on the chains of a run: divergence, starts, and disagreement."""
 
 import dataclasses
 import math
@@ -12,27 +12,27 @@ import scipy
 from isotherm.foundation import checks
 from isotherm.foundation.checks import Check
 from isotherm.foundation.positions import columns
-from isotherm.run.estimates import Estimate, estimate, normalized_weights
+from isotherm.run.estimates import Estimate, estimate_each, for_each, normalized_weights
 from isotherm.run.run import Run
 
-# The p-value at which starts are closer together than those that spread like the draws.
+# The p-value at which starts are closer together than the draws.
 _P_VALUE = 0.01
-# Draws from which principal directions are found, and how many of these are compared.
+# Draws from which principal directions are found, and how many directions are compared.
 _MAX_PROJECTED, _NUM_DIRECTIONS = 1_000, 3
-# Draws of a chain whose distance from the start is compared, the fewest that tell anything, and the growth of that distance in the
-# last quarter. Where nothing holds a chain the distance grows 1.8 times between halves, and 1.2 times between these quarters.
+# Escape: most and fewest draws of a chain, and the least growth of the distance from the start in the last quarter. A free random
+# walk grows 1.8 times between halves, and 1.2 times between these quarters.
 _MAX_DRAWS, _MIN_DRAWS, _MIN_LATE_GROWTH = 400, 16, 1.02
 
 
-def checks_at_once(run: Run) -> list[Check]:
-    """Checks that need no draw to be read."""
+def chain_checks(run: Run) -> list[Check]:
+    """Checks that read no draws."""
     found, asked = [], run.config.get("settings", {}).get("num_steps", run.num_steps)
     if run.num_steps < asked and not run.has_died:
         text = f"Stopped after {run.num_steps} of {asked} iterations."
         remedy = "A run with a folder (`out=`) can be continued by `iso.resume`."
         found.append(checks.STOPPED.found(text, remedy, num_steps=run.num_steps))
     if "diverged_at" not in run.stats:
-        text = "Read at a checkpoint: divergences, couplings and bias are known once the run has ended."
+        text = "Read at a checkpoint: divergence, coupling and bias are checked when the run has ended."
         return [*found, checks.UNFINISHED.found(text)]
     diverged = np.asarray(run.stats["diverged_at"]) >= 0
     if diverged.any():
@@ -45,7 +45,6 @@ def checks_at_once(run: Run) -> list[Check]:
 
 
 def _starts(run: Run) -> Iterator[Check]:
-    """Whether there are several chains from several starts, where no hotter replica lets them leave a mode."""
     if "num_swaps" in run.stats or not run.claims_distribution:
         return
     if np.asarray(run.stats["diverged_at"]).size == 1:
@@ -54,13 +53,15 @@ def _starts(run: Run) -> Iterator[Check]:
     elif run.config.get("has_one_start"):
         remedy = "Pass a function of a key as `init`, or `iso.per_chain(positions)`."
         if run.is_network:
-            remedy = "Make the potential of the network's class, or of a function that makes it, not of a module."
-        text = "All chains started at one point: their agreement says nothing about modes that are hard to reach from there."
+            remedy = "Pass the network's class, or a function that makes it, to the potential instead of a module."
+        text = (
+            "All chains started at one point: their agreement says nothing about modes that are hard to reach from it."
+        )
         yield checks.ONE_START.found(text, remedy)
 
 
 def close_starts(run: Run) -> Iterator[Check]:
-    """Whether the starts of chains without a ladder were closer together than the draws."""
+    """Whether chains without a ladder started closer together than the draws."""
     spread, config = run.config.get("start_spread"), run.config
     if spread is None or "num_swaps" in run.stats or not run.claims_distribution or config.get("has_one_start"):
         return
@@ -69,27 +70,22 @@ def close_starts(run: Run) -> Iterator[Check]:
     by_chance = math.sqrt(scipy.special.chdtri(number - 1, 1.0 - _P_VALUE) / number)
     if len(drawn) != len(spread) or np.any(np.asarray(spread) >= min(checks.CLOSE_STARTS.limit, by_chance) * drawn):
         return
-    yield checks.CLOSE_STARTS.found(
-        "Chains started closer together than the draws lie: their agreement says little about modes far from the starts.",
-        "Pass overdispersed starts, such as `init=lambda key: 3.0 * jax.random.normal(key, shape)`.",
-        ratio=np.max(np.asarray(spread) / np.where(drawn > 0, drawn, np.inf)),
-    )
+    text = "Chains started closer together than the draws: their agreement says little about modes far from the starts."
+    remedy = "Pass overdispersed starts, such as `init=lambda key: 3.0 * jax.random.normal(key, shape)`."
+    ratio = np.max(np.asarray(spread) / np.where(drawn > 0, drawn, np.inf))
+    yield checks.CLOSE_STARTS.found(text, remedy, ratio=ratio)
 
 
 def projections(run: Run, judged: np.ndarray, found: Estimate) -> list[Check]:
-    """What the energy, the radius and the principal directions show where no coordinate shows anything.
+    """Checks of the energy, the distance from the mean and principal directions, for modes that no single coordinate shows.
 
-    One visit to a mode on one side of the others may show in the distance from the mean alone. `found` are means of the
-    coordinates at the places `judged`.
+    `found` has the means of the `judged` coordinates.
     """
     mean, spread = np.asarray(found.mean), np.where(np.asarray(found.spread) > 0, found.spread, 1.0)
     chosen = np.unique(np.linspace(0, run.num_draws - 1, _MAX_PROJECTED).astype(int))
     weights = normalized_weights(np.asarray(run.log_weights)[..., chosen]).reshape(-1)
-    # Of all draws, of which only these coordinates are kept.
-    scaled = (
-        columns(run.draws, run.log_weights.ndim, judged)[..., chosen, :].reshape(weights.size, -1) - mean
-    ) / spread
-    scaled = np.where(weights[:, None] > 0, scaled, 0.0)
+    values = columns(run.draws, run.log_weights.ndim, judged)[..., chosen, :].reshape(weights.size, -1)
+    scaled = np.where(weights[:, None] > 0, (values - mean) / spread, 0.0)
     directions = np.linalg.eigh((weights[:, None] * scaled).T @ scaled)[1][:, -_NUM_DIRECTIONS:].T
 
     def projected(draw):
@@ -98,9 +94,9 @@ def projections(run: Run, judged: np.ndarray, found: Estimate) -> list[Check]:
         at = (at - mean) / spread
         return jnp.concatenate([jnp.stack([energy.astype(float), jnp.sum(at**2)]), directions @ at])
 
-    draws = (run.draws, run.energies)
-    seen = estimate(projected, draws, np.asarray(run.log_weights), None, run.are_particles, run.shares_noise)
-    # One of several projections that nobody asked for has a large R-hat by chance.
+    given = ((run.draws, run.energies), np.asarray(run.log_weights), None, run.are_particles, run.shares_noise)
+    seen = estimate_each(for_each(projected), *given)
+    # One of several projections has a large R-hat by chance.
     is_known = np.min(seen.effective_draws) >= checks.FEW_DRAWS.limit
     kept = [check for check in seen.checks if not (is_known and check.name == checks.LARGE_R_HAT.name)]
     where = "Of the energy, the distance from the mean or a principal direction: "
@@ -108,37 +104,25 @@ def projections(run: Run, judged: np.ndarray, found: Estimate) -> list[Check]:
 
 
 def disagreement(run: Run, judged: np.ndarray, found: Estimate) -> list[Check]:
-    """What helps chains that have not arrived, or that stay apart, beside longer runs.
-
-    `found` are means of coordinates, and `judged` the places of these in a flat position.
-    """
+    """Why chains disagree: hidden units, escape, or separate modes. `found` has the means of the `judged` coordinates."""
     if not found.checks or "num_swaps" in run.stats or not run.config.get("temperature"):
         return []
     disagrees = any(check.name == checks.DISAGREEMENT.name for check in found.checks)
-    if disagrees and _has_hidden_units(run):
-        text = (
-            "Hidden units of a network can be exchanged without changing its predictions, so that chains may disagree on weights "
-            "and agree on all predictions."
-        )
-        return [
-            checks.HIDDEN_UNITS.found(text, "Compare predictions, with `predictive.predict`, before running longer.")
-        ]
+    lead = run.log_weights.ndim
+    num_layers = sum(len(leaf.shape) - lead > 1 for leaf in jax.tree.leaves(run.draws))
+    if disagrees and run.is_network and num_layers > 1:
+        text = "Hidden units of a network can be permuted: chains may disagree on weights and agree on predictions."
+        return [checks.HIDDEN_UNITS.found(text, "Compare predictions (`predictive.predict`) before running longer.")]
     escaping = list(_escape(run, judged))
     if escaping or not disagrees or np.nanmax(found.r_hat) < checks.APART.limit:
         return escaping
-    text = "Chains stay in regions of their own, which a longer run seldom cures."
+    text = "Chains stay in different regions, which a longer run seldom cures."
     remedy = 'If barriers between modes separate them, use replica exchange (`iso.resgld(step_size, ladder="auto")`).'
     return [checks.APART.found(text, remedy, r_hat=np.nanmax(found.r_hat))]
 
 
-def _has_hidden_units(run: Run) -> bool:
-    """Whether the position is the weights of a network of two layers or more."""
-    lead = run.log_weights.ndim
-    return run.is_network and sum(len(leaf.shape) - lead > 1 for leaf in jax.tree.leaves(run.draws)) > 1
-
-
 def _escape(run: Run, coordinates: np.ndarray) -> Iterator[Check]:
-    """Whether chains keep moving away from where they started, to lower energies, in some coordinates of a flat position."""
+    """Whether chains keep moving away from their starts, to lower energies."""
     if run.num_draws < _MIN_DRAWS:
         return
     some = run.select(np.unique(np.linspace(0, run.num_draws - 1, _MAX_DRAWS).astype(int)))
@@ -152,8 +136,8 @@ def _escape(run: Run, coordinates: np.ndarray) -> Iterator[Check]:
     given = run.config.get("mistaken_for")
     sign = "" if given is None else f" If you passed {given[0]}, which has the opposite sign, write `{given[1]}`."
     yield checks.ESCAPE.found(
-        "Chains are still moving away from where they started, to lower energies: the run is too short for its step size, or "
-        f"nothing holds them.{sign}",
-        "Angles wander over their periods: give them a box, such as `box=(-jnp.pi, jnp.pi)`.",
+        "Chains are still moving away from their starts, to lower energies: the run is too short for its step size, or the "
+        f"distribution is improper.{sign}",
+        "If positions are angles, pass a box such as `box=(-jnp.pi, jnp.pi)`.",
         growth=growth,
     )

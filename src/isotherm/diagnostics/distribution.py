@@ -1,4 +1,4 @@
-"""Checks on the distribution of the draws, and the one place that decides what is said of an estimate."""
+"""Checks on the distribution of the draws, which limit every estimate."""
 
 from collections.abc import Iterator
 
@@ -16,31 +16,33 @@ from isotherm.run.run import Run
 
 # Coordinates of particles that are searched for wells.
 _MAX_COORDINATES = 64
-# Coordinates of each leaf that are compared between cycles, and draws of a cycle that tell its spread.
+# Coordinates of each leaf that are compared between cycles, and the fewest draws of a cycle.
 _MAX_OF_LEAF, _MIN_DRAWS = 5, 4
 
 
 def distribution_checks(run: Run) -> list[Check]:
-    """What is wrong with the distribution of the draws, and so with every estimate."""
+    """See `Run.distribution_checks`."""
     own = [check for check in run.part_checks if check.affects_estimates]
     return [*own, *_temperature(run), *_cycles(run), *_particles(run), *_positions(run), *_energies(run)]
 
 
-def judged(run: Run, estimate: Estimate, bias: Bias | None) -> Estimate:
-    """An estimate with everything that limits it: its own checks, those of the distribution, and those of the bias."""
+def with_checks(run: Run, estimate: Estimate, bias: Bias | None) -> Estimate:
+    """An estimate with its own checks and those of the distribution and the bias."""
     found = list(estimate.checks)
     if not run.claims_distribution:
-        text = "The sampler follows no distribution: a mean over its draws is no expectation, and its error is meaningless."
+        text = (
+            "The sampler follows no distribution: means over its draws are not expectations, and have no valid error."
+        )
         return estimate._replace(checks=(*found, checks.NO_DISTRIBUTION.found(text)))
     if not run.has_died:
         found += run.distribution_checks
     if bias is not None and contradicts(bias):
-        text = "Gradients at the draws contradict the temperature, by more than the bias of a single mean can express."
+        text = "Gradients at the draws contradict the temperature: the reported bias does not cover the error."
         found.append(checks.WRONG_TEMPERATURE.found(text, "See `print(run.summary())`."))
     elif any(np.any(np.isnan(leaf)) for leaf in jax.tree.leaves(estimate.bias)):
         text = (
-            "The bias is not known, and intervals hold the standard error alone: it is measured at one temperature, for positions "
-            "of up to 64 numbers that are recorded as they are, with data that fit in memory."
+            "The bias is unknown, and intervals contain the standard error alone. It is measured at one temperature, for recorded "
+            "positions of up to 64 numbers, with data that fit in memory."
         )
         found.append(checks.UNKNOWN_BIAS.found(text, "Compare with a run at half the step size."))
     return estimate._replace(checks=tuple(found))
@@ -48,13 +50,13 @@ def judged(run: Run, estimate: Estimate, bias: Bias | None) -> Estimate:
 
 def _temperature(run: Run) -> Iterator[Check]:
     if run.config.get("temperature", 1.0) is None:
-        text = "The temperature changed while draws were taken, so that they follow no single distribution."
+        text = "The temperature changed between draws: they follow no single distribution."
         yield checks.TEMPERATURE.found(text, "Leave the annealed part out with `burn_in`.")
 
 
 def _cycles(run: Run) -> Iterator[Check]:
-    """Whether cycles are too short to mix, so that the masses of modes depend on where each of them ends."""
-    # Times of selected draws, and of a run that was stopped, are plain numbers.
+    """Whether cycles are too short to mix."""
+    # Selected draws and stopped runs have an array of times.
     window = getattr(run.times, "window", None)
     if window is None or not run.config.get("temperature"):
         return
@@ -63,8 +65,7 @@ def _cycles(run: Run) -> Iterator[Check]:
     ratio = max((ratio_between(_some(leaf, lead), cycles) for leaf in leaves), default=0.0)
     if ratio >= checks.CYCLES.limit:
         yield checks.CYCLES.found(
-            "Cycles end in regions of their own and stay there while draws are taken: the masses of modes are those of the "
-            "descents, not of the distribution.",
+            "Cycles end in different regions and stay there: the weights of modes are those of the descents.",
             "Sample for a larger part of a cycle, with longer steps, or use replica exchange "
             '(`iso.resgld(step_size, ladder="auto")`).',
             ratio=ratio,
@@ -72,7 +73,6 @@ def _cycles(run: Run) -> Iterator[Check]:
 
 
 def _particles(run: Run) -> Iterator[Check]:
-    """Whether particles lie in several wells, between which they do not move."""
     if not run.are_particles or not run.claims_distribution:
         return
     lead = run.log_weights.ndim
@@ -83,8 +83,7 @@ def _particles(run: Run) -> Iterator[Check]:
     number = int(np.max(separate(last), initial=0)) + 1
     if number > checks.PARTICLES.limit:
         yield checks.PARTICLES.found(
-            f"Particles lie in {number} wells that are far apart, and do not move between them: the masses of modes are those of "
-            "their starts.",
+            f"Particles lie in {number} wells that are far apart: the weights of modes are those of the starts.",
             'Use replica exchange (`iso.resgld(step_size, ladder="auto")`).',
             num_wells=number,
         )
@@ -103,15 +102,13 @@ def _positions(run: Run) -> Iterator[Check]:
     spacing = max(spacings, default=0.0)
     if spacing >= checks.POSITION_ROUNDING.limit * noise:
         yield checks.POSITION_ROUNDING.found(
-            f"Positions are stored in steps of {spacing:.2g}, and the noise of a move is {noise:.2g}: much of the gradient is "
-            "rounded away.",
+            f"Positions are rounded to {spacing:.2g}, and the noise of a step is {noise:.2g}: much of the gradient is lost.",
             "Center and scale the coordinates, or use double precision (JAX_ENABLE_X64=1).",
             ratio=spacing / noise,
         )
 
 
 def _energies(run: Run) -> Iterator[Check]:
-    """Whether energies are too large for their type, where swaps or weights depend on them."""
     if not {"num_swaps", "theta"} & set(run.stats) or run.config.get("temperature") in (None, 0.0):
         return
     energies = np.asarray(run.energies)
@@ -119,9 +116,9 @@ def _energies(run: Run) -> Iterator[Check]:
     spacing = float(np.spacing(largest.astype(energies.dtype)))
     if spacing >= checks.ENERGY_ROUNDING.limit * run.temperature:
         yield checks.ENERGY_ROUNDING.found(
-            f"Energies near {largest:.3g} are stored in steps of {spacing:.2g}, which is {spacing / run.temperature:.2g} "
-            "temperatures: swaps and weights see rounding as noise.",
-            "Subtract from the log likelihood of every example its value at a good position, or use double precision "
+            f"Energies near {largest:.3g} are rounded to {spacing:.2g}, or {spacing / run.temperature:.2g} temperatures, which is "
+            "noise in swaps and weights.",
+            "Subtract from every example's log likelihood its value at a good position, or use double precision "
             "(JAX_ENABLE_X64=1).",
             temperatures=spacing / run.temperature,
         )
@@ -134,12 +131,12 @@ def _some(leaf: np.ndarray, lead: int) -> np.ndarray:
     found = np.asarray(leaf, np.float64)
     num_draws = found.shape[lead - 1]
     chains = found.reshape(int(np.prod(found.shape[: lead - 1])), num_draws, -1)
-    # Chains that diverged are reported elsewhere.
+    # Diverged chains have a check of their own.
     return chains[np.all(np.isfinite(chains), axis=(1, 2))]
 
 
 def ratio_between(values: np.ndarray, cycles: np.ndarray) -> float:
-    """The largest ratio, over coordinates, of the variance of the means of cycles to the mean variance within them.
+    """The variance of the means of cycles over the mean variance within them, the largest over coordinates.
 
     Args:
         values: (chain, draw, coordinate).

@@ -1,6 +1,7 @@
-"""A run in a few lines: a table of coordinates, and every check that fired."""
+"""A run in words: a headline, a table of coordinates, and the checks."""
 
 import dataclasses
+import html
 import math
 from typing import Any, NamedTuple
 
@@ -9,23 +10,24 @@ import jax.numpy as jnp
 import numpy as np
 
 from isotherm.diagnostics.bias_checks import Named, bias_checks
-from isotherm.diagnostics.chains import checks_at_once, close_starts, disagreement, projections
+from isotherm.diagnostics.chains import chain_checks, close_starts, disagreement, projections
 from isotherm.foundation import checks
 from isotherm.foundation.checks import Check
 from isotherm.foundation.positions import Shapes, coordinate_name, of_small_leaves, shapes_of
 from isotherm.foundation.printable import printable
-from isotherm.run.headline import time_of
 from isotherm.run.run import Run
+from isotherm.run.storage.saving import TIMINGS
 
-# Coordinates whose R-hat and errors are judged, and that are shown: all, or some of a large position, of which leaves of a few
-# numbers, such as scales, always are.
+# Coordinates of a large position: how many are judged and shown. Leaves of few numbers, such as scales, always are.
 _MAX_JUDGED, _MAX_ROWS, _ROWS_OF_LARGE, _FEW = 1_000, 50, 20, 4
-# Checks of an estimate that a summary replaces by more precise ones of its own.
+# Leaves that a headline names.
+_MAX_LEAVES = 4
+# Checks of an estimate that the summary replaces by more precise ones.
 _REPLACED = {checks.UNKNOWN_BIAS.name, checks.WRONG_TEMPERATURE.name}
 
 
 class Coordinate(NamedTuple):
-    """One coordinate."""
+    """A row of the table."""
 
     name: str
     mean: float
@@ -37,16 +39,15 @@ class Coordinate(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Summary:
-    """Rows of coordinates, and checks.
+    """Weighted means of coordinates with errors, effective draws and R-hat as `Run.estimate` gives them, and checks.
 
-    All honor the weights of draws; errors, effective draws and R-hat are those of `Run.estimate`. An error that is unknown is NaN,
-    and a check says why. Samplers that descend, and follow no distribution, have no errors, effective draws or R-hat: these are
-    NaN.
+    An unknown error is NaN, and a check says why. Samplers that follow no distribution have no errors, effective draws or R-hat,
+    which are NaN.
 
     Attributes:
         rows: the coordinates of the table.
-        headline: what was run, and how long it took.
-        checks: everything that is wrong with the run.
+        headline: the sampler, iterations and times.
+        checks: warnings about the run.
         num_coordinates: of a position.
     """
 
@@ -65,9 +66,8 @@ class Summary:
         lines = [f"{'coordinate':{width}} {'mean':>11} {'error':>9} {'sd':>11} {'ess':>9} {'r_hat':>7}"]
         lines += [f"{n:{width}} {m:11.4g} {x:9.2g} {s:11.4g} {e:9.0f} {r:7.3f}" for n, m, x, s, e, r in self.rows]
         if self.num_coordinates > len(self.rows):
-            lines.append(
-                f"... {len(self.rows)} of {self.num_coordinates:,} coordinates: small leaves, and the largest R-hat"
-            )
+            counts = f"{len(self.rows)} of {self.num_coordinates:,}"
+            lines.append(f"... {counts} coordinates: small leaves, and the largest R-hat")
         return printable("\n".join([*lines, *(f"- {note}" for note in self.notes)]))
 
     def as_json(self) -> dict[str, Any]:
@@ -77,21 +77,17 @@ class Summary:
 
 
 def summary_of(run: Run) -> Summary:
-    """Weighted means, their errors and standard deviations, and the checks.
-
-    Of a large position some coordinates are judged. Shown are those of small leaves, and those on which chains agree least.
-    """
+    """See `Run.summary`. Of a large position, small leaves and the coordinates of largest R-hat are shown."""
     shapes = shapes_of(run.draws, run.log_weights.ndim)
     size = sum(math.prod(shape) for shape in shapes.values())
-    has_law = run.claims_distribution and not run.has_died
     if size == 0:
         return Summary([], _headline(run), _checks_of_run(run))
+    has_law = run.claims_distribution and not run.has_died
     few = of_small_leaves(shapes, _FEW)[:_ROWS_OF_LARGE]
     judged = np.unique(np.concatenate([few, np.linspace(0, size - 1, min(size, _MAX_JUDGED)).astype(int)]))
 
     def coordinates(x):
-        leaves = [leaf.astype(float).reshape(-1) for leaf in jax.tree.leaves(x)]
-        return jnp.concatenate(leaves)[judged]
+        return jnp.concatenate([leaf.astype(float).reshape(-1) for leaf in jax.tree.leaves(x)])[judged]
 
     found = run.estimate(coordinates)
     known = _REPLACED | ({check.name for check in run.distribution_checks} if has_law else set())
@@ -103,20 +99,21 @@ def summary_of(run: Run) -> Summary:
     first = np.isin(judged, few if size > _MAX_ROWS else judged)
     number = _MAX_ROWS if size <= _MAX_ROWS else max(_ROWS_OF_LARGE, len(few))
     worst = np.sort(np.lexsort((-np.nan_to_num(found.r_hat, nan=0.0), ~first))[:number])
-    rows = [
-        Coordinate(coordinate_name(shapes, int(judged[place])), *(float(part[place]) for part in columns))
-        for place in worst
-    ]
-    if not has_law:
-        return Summary(rows, _headline(run), _checks_of_run(run), size)
-    limits = list(found.checks) or projections(run, judged, found)
-    all_checks = [*_checks_of_run(run), *_bias(run, shapes), *limits, *disagreement(run, judged, found)]
-    return Summary(rows, _headline(run) + _agreement(shapes, judged, found.r_hat), all_checks, size)
+    names = [coordinate_name(shapes, int(place)) for place in judged]
+    rows = [Coordinate(names[place], *(float(part[place]) for part in columns)) for place in worst]
+    headline, all_checks = _headline(run), _checks_of_run(run)
+    if has_law:
+        if np.any(np.isfinite(found.r_hat)):
+            largest = int(np.nanargmax(found.r_hat))
+            headline += f" Largest R-hat: {found.r_hat[largest]:.3f}, of `{names[largest]}`."
+        limits = list(found.checks) or projections(run, judged, found)
+        all_checks += [*_bias(run, shapes), *limits, *disagreement(run, judged, found)]
+    return Summary(rows, headline, all_checks, size)
 
 
 def _checks_of_run(run: Run) -> list[Check]:
-    """What is wrong with the run, its starts, its parts and its weights."""
-    found = checks_at_once(run)
+    """Checks of the run, its starts, its parts and its weights."""
+    found = chain_checks(run)
     if "diverged_at" not in run.stats or run.has_died:
         return found
     found += [*run.distribution_checks, *close_starts(run)]
@@ -124,15 +121,14 @@ def _checks_of_run(run: Run) -> list[Check]:
     total, effective = int(run.log_weights.size), run.effective_sample_size()
     if effective < checks.FEW_WEIGHTS.limit * total:
         text = f"A few draws carry the weight: effectively about {effective:.0f} out of {total}."
-        remedy = "Run longer, or lengthen the burn-in (`burn_in`)" + ", or flatten less (`zeta`)" * (
-            "theta" in run.stats
-        )
-        found.append(checks.FEW_WEIGHTS.found(text, f"{remedy}.", effective_draws=effective, share=effective / total))
+        remedy = "Run longer, or lengthen the burn-in (`burn_in`)"
+        remedy += ", or flatten less (`zeta`)." if "theta" in run.stats else "."
+        found.append(checks.FEW_WEIGHTS.found(text, remedy, effective_draws=effective, share=effective / total))
     return found
 
 
 def _bias(run: Run, shapes: Shapes) -> list[Check]:
-    """The bias of step size and gradient noise, or why it cannot be measured."""
+    """Checks of the bias, or why it is not measured."""
     if run.bias is not None:
         names = [f"`{coordinate_name(shapes, place)}`" for place in run.bias.coordinates]
         rejected = float(np.mean(run.stats.get("num_rejected", 0.0))) / run.num_steps
@@ -142,8 +138,8 @@ def _bias(run: Run, shapes: Shapes) -> list[Check]:
     if not run.config.get("temperature") or not (is_collected or run.config.get("is_streamed")):
         return []
     text = (
-        "The bias of the step size and of mini-batches is not measured where data stream from a large file, or positions are not "
-        "recorded as they are (`collect`)."
+        "The bias of the step size and of mini-batches is not measured for data that stream from a large file, or for draws "
+        "that are not positions (`collect`)."
     )
     return [checks.UNMEASURED_BIAS.found(text, "Compare with a run at half the step size.")]
 
@@ -154,12 +150,49 @@ def _headline(run: Run) -> str:
     if run.claims_distribution:
         return began
     best = ' The lowest energy is at `run.stats["best_position"]`.' * ("best_position" in run.stats)
-    return f"{began} The sampler looks for low energies and follows no distribution: these are points on its way.{best}"
+    return f"{began} The sampler searches for low energies and follows no distribution.{best}"
 
 
-def _agreement(shapes: Shapes, judged: np.ndarray, r_hat: np.ndarray) -> str:
-    """The largest R-hat, which a reader may judge by another rule than ours."""
-    if not np.any(np.isfinite(r_hat)):
-        return ""
-    worst = int(np.nanargmax(r_hat))
-    return f" Largest R-hat: {r_hat[worst]:.3f}, of `{coordinate_name(shapes, int(judged[worst]))}`."
+def time_of(run: Any) -> str:
+    """The seconds of a run by what they were spent on. Zeros are left out, except for sampling.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> time_of(SimpleNamespace(seconds=2.5, compile_seconds=1.25, pilot_seconds=0.0, earlier_seconds=60.0))
+        '2.5 s of sampling, 1.25 s of compiling, 60 s before it was resumed'
+    """
+    seconds = {name: getattr(run, name) for name in TIMINGS}
+    return ", ".join(f"{value:.3g} s {TIMINGS[name]}" for name, value in seconds.items() if value or name == "seconds")
+
+
+def headlines(run: Run) -> list[str]:
+    """Five lines that need no draw to be read: sampler and potential, sizes, steps, time, and the number of warnings."""
+    *runs, chains, draws = run.log_weights.shape
+    config, settings = run.config, run.config.get("settings", {})
+    texts = config.get("texts", {})
+    sampler = texts.get("sampler") or config["sampler"].get("name") or "a sampler"
+    potential = texts.get("potential") or config.get("potential", {}).get("class", "a potential")
+    shapes = shapes_of(run.draws, run.log_weights.ndim)
+    leaves = [f"{name}{list(shape)}" if shape else name for name, shape in shapes.items()]
+    more = f" and {len(leaves) - _MAX_LEAVES} more" * (len(leaves) > _MAX_LEAVES)
+    sizes = " x ".join([*(f"{number} runs" for number in runs), f"{chains} chains", f"{draws} draws"])
+    number = len(chain_checks(run))
+    lines = [
+        f"Run of {sampler} on {potential}",
+        f"{sizes} of {', '.join(leaves[:_MAX_LEAVES])}{more}",
+        f"{run.num_steps} steps, thinning {settings.get('thinning', 1)}, burn-in {settings.get('burn_in', 0)}",
+        time_of(run),
+        f"{number or 'no'} warning{'s' * (number != 1)} so far: see summary(), which reads the draws too",
+    ]
+    # Texts and names in a folder may hold control characters.
+    return [printable(line) for line in lines]
+
+
+def html_table(run: Run) -> str:
+    """`headlines` as a small table for notebooks."""
+    first, *others = map(html.escape, headlines(run))
+    rows = "".join(
+        f'<tr><th style="text-align:left">{name}</th><td style="text-align:left">{line}</td></tr>'
+        for name, line in zip(("draws", "steps", "time", "notes"), others, strict=True)
+    )
+    return f"<div><strong>{first}</strong><table>{rows}</table></div>"

@@ -1,17 +1,17 @@
-"""How far the step size and the noise of gradients move the distribution of a run from what was asked for, to first order.
+"""How the step size and gradient noise move the distribution of a run, to first order.
 
-Chains at step epsilon follow pi(x) (1 + s(x)) instead of pi, up to second order, and with it every mean moves by Cov(f, s): the
-tilt s is all that must be known. With D the covariance that the step adds to a chain's own,
+Chains at step epsilon follow pi(x) (1 + s(x)) instead of pi, up to second order, so that every mean moves by Cov(f, s) with the
+tilt s. With D the covariance that the step adds to a chain's own,
 
     s(x) = g' D g / (2 tau^2) - tr(D H) / tau + constant,       g, H the gradient and the Hessian of U at x,
 
 which for Langevin steps without gradient noise, D = epsilon tau / 2, is epsilon (|g|^2 / (4 tau) - tr(H) / 2): the first order of
-the stationary distribution of Euler's scheme, exact whatever the form of U. Gradient noise of covariance V adds the D that solves
+the stationary distribution of Euler's scheme, for any U. Gradient noise of covariance V adds the D that solves
 H D + D H = epsilon V. Both depend on the kernel by a factor each (`StepErrors`). Coordinates are in units of the step,
 sqrt(epsilon G), with G a preconditioner, so that epsilon is 1 below.
 
-Where gradients are noisy, products of them would drown s in noise; s is then that of a normal distribution of the draws' covariance
-C, (x - m)' C^-1 D C^-1 (x - m) / 2, in every well with m and C of its own: what noise does to the masses of wells is not known.
+Noisy gradients would drown products of them. s is then that of a normal distribution with the mean m and covariance C of the draws,
+(x - m)' C^-1 D C^-1 (x - m) / 2, separately in every well: what noise does to the weights of wells is unknown.
 """
 
 import functools
@@ -21,12 +21,12 @@ import numpy as np
 
 from isotherm.run.bias import NUM_GROUPS, contradicted, weights_left_out
 
-# The share of what holds the draws, below which a mean Hessian says nothing of them.
+# A mean Hessian below this share of tau over the variance of the draws is replaced by that.
 _MIN_HOLD = 0.1
 
 
 class Probes(NamedTuple):
-    """What was measured at draws, in units of the step: arrays of shape (chain, draw, d).
+    """Measurements at draws, in units of the step: arrays of shape (chain, draw, d).
 
     Attributes:
         position: the draw.
@@ -44,32 +44,32 @@ class Probes(NamedTuple):
 
 
 class Epoch(NamedTuple):
-    """A pass over N examples in shuffled batches of n, of which the last holds what is left over."""
+    """A pass over N examples in shuffled batches of n, of which the last may be smaller."""
 
     num_data: int
     batch_size: int
 
     @property
     def length(self) -> int:
-        """How many batches there are."""
+        """The number of batches."""
         return -(-self.num_data // self.batch_size)
 
     @property
     def last_size(self) -> int:
-        """How many examples the last batch holds."""
+        """The size of the last batch."""
         return self.num_data - (self.length - 1) * self.batch_size
 
 
 class Dynamics(NamedTuple):
-    """What of a sampler decides its bias.
+    """Properties of a sampler that determine its bias.
 
     Attributes:
         temperature: tau.
-        step_errors: of the kernel, (curvature, noise): the covariance that each adds, over what it adds to Langevin steps. None has
-            the covariance measured: it is what makes the mean of g g' differ from tau times that of H.
-        epoch: whose batches take back each other's noise; None for batches that are independent.
-        phases: how many batches of an epoch the draws had seen.
-        assumed_noise: the variance of gradients that the kernel takes off what it injects, shape (d,) or 0.
+        step_errors: of the kernel, (curvature, noise): the covariance that each adds, over what it adds to Langevin steps. If None,
+            the covariance is measured as the difference between the mean of g g' and tau times that of H.
+        epoch: of shuffled batches, whose noise is anticorrelated; None for independent batches.
+        phases: how many batches of their epoch the draws had seen.
+        assumed_noise: the gradient variance that the kernel subtracts from the injected noise, shape (d,) or 0.
         is_exact: whether gradients have no noise.
         has_walls: whether chains are kept in a box.
     """
@@ -86,11 +86,7 @@ class Dynamics(NamedTuple):
 def tilts_of(
     probes: Probes, wells: np.ndarray, log_weights: np.ndarray, dynamics: Dynamics
 ) -> tuple[np.ndarray, np.ndarray, bool]:
-    """The tilt s at every draw, up to a constant: from all draws, and with each group of them left out; (1 + G, chain, draw).
-
-    Then the excess heat of every coordinate, likewise (1 + G, d), and whether the tilt was measured: because nobody knows how the
-    kernel steps, or because draws contradict it.
-    """
+    """`Bias.tilts`, `Bias.heats` and `Bias.is_measured`: whether the kernel has no theory, or the draws contradict it."""
     probes = Probes(*(np.where(np.isfinite(log_weights)[..., None], part, 0.0) for part in probes))
     known, measured, heats = [], [], []
     for weights in weights_left_out(log_weights):
@@ -108,16 +104,10 @@ def tilts_of(
 
 
 def leaf_heats_of(virials: np.ndarray, sizes: np.ndarray, log_weights: np.ndarray, dynamics: Dynamics) -> np.ndarray:
-    """By which share the temperature of each leaf is higher than that of the run, as `Bias.leaf_heats`.
+    """`Bias.leaf_heats`, from virials (chain, draw, leaves) and sizes of the whole position and of its leaves.
 
-    Under exp(-U / tau) the mean of (x - c) . g over a leaf of d numbers is d tau, wherever c is and whatever U looks like, if g is
-    seen on batches of its own. Summed over many numbers it is known far better than the spread of any of them.
-
-    Args:
-        virials: of the leaves at every draw, shape (chain, draw, leaves).
-        sizes: of the whole position, and of the leaves.
-        log_weights: of the draws.
-        dynamics: of the sampler.
+    Under exp(-U / tau) the mean of (x - c) . g over a leaf of d numbers is d tau, for any c and U, if g is on an independent batch.
+    Summed over many numbers it is far more precise than the spread of any of them.
     """
     if dynamics.has_walls:
         return np.zeros((1 + NUM_GROUPS, len(sizes)))
@@ -129,15 +119,15 @@ def leaf_heats_of(virials: np.ndarray, sizes: np.ndarray, log_weights: np.ndarra
 
 
 class LocalMoments(NamedTuple):
-    """Means over the draws, in the basis in which the mean Hessian is diagonal.
+    """Means over the draws, in the eigenbasis of the mean Hessian.
 
     Attributes:
-        mean: of positions, in the basis of the user.
+        mean: of positions, in the original basis.
         covariance: of positions.
         basis: the eigenvectors of the Hessian, in columns.
-        rates: its eigenvalues; where they are too low to hold the draws, what would.
+        rates: its eigenvalues, or tau over the variance of the draws where they are too low.
         forces: of products of two gradients.
-        noise: of the gradients.
+        noise: covariance of gradient noise.
     """
 
     mean: np.ndarray
@@ -151,14 +141,14 @@ class LocalMoments(NamedTuple):
 def _local_moments(probes: Probes, weights: np.ndarray, dynamics: Dynamics) -> LocalMoments:
     position, one, other, signs, product = probes
     mean = np.einsum("cs,csi->i", weights, position)
-    # What takes z to H z, by least squares: exact for a Hessian that is the same everywhere.
+    # The least-squares map from z to H z: exact for a constant Hessian.
     gram = _mean_product(weights, signs, signs) + 1e-9 * np.eye(len(mean))
     hessian = np.linalg.solve(gram, _mean_product(weights, signs, product))
     rates, basis = np.linalg.eigh(0.5 * (hessian + hessian.T))
     turned = (position - mean) @ basis
     covariance = _mean_product(weights, turned, turned)
-    # A direction in which the energy is flat or curves downwards on average is held by what holds its draws. Elsewhere the mean
-    # Hessian stays: it is at least tau over the variance, and below that the draws are too cold, which must be seen.
+    # If the energy is flat or concave on average along a direction, use the draws. Elsewhere keep the mean Hessian, which is at
+    # least tau over the variance: draws that are too cold must be seen.
     holding = dynamics.temperature / np.maximum(np.diag(covariance), 1e-30)
     rates = np.where(rates > _MIN_HOLD * holding, rates, holding)
     forces = _mean_product(weights, one @ basis, other @ basis)
@@ -172,17 +162,12 @@ def _mean_product(weights: np.ndarray, left: np.ndarray, right: np.ndarray) -> n
 
 
 def _tilt(
-    probes: Probes,
-    wells: np.ndarray,
-    weights: np.ndarray,
-    around: LocalMoments,
-    dynamics: Dynamics,
-    added: np.ndarray,
+    probes: Probes, wells: np.ndarray, weights: np.ndarray, around: LocalMoments, dynamics: Dynamics, added: np.ndarray
 ) -> np.ndarray:
-    """The tilt of draws whose covariance is too large by `added`, in the basis of the Hessian."""
+    """The tilt of draws whose covariance is too large by `added`, in the eigenbasis of the Hessian."""
     basis, tau = around.basis, dynamics.temperature
     if not dynamics.is_exact and np.max(wells) == 0:
-        # The covariance of the draws has the added one in it.
+        # The covariance of the draws includes the added one.
         scores = (probes.position - around.mean) @ basis @ np.linalg.pinv(around.covariance, hermitian=True)
         return 0.5 * np.sum((scores @ added) * scores, axis=-1)
     if not dynamics.is_exact:
@@ -196,7 +181,7 @@ def _tilt(
 def _tilt_in_wells(
     position: np.ndarray, wells: np.ndarray, weights: np.ndarray, precision: np.ndarray, added: np.ndarray
 ) -> np.ndarray:
-    """The tilt of draws in wells that are far apart; `precision` is what the mean Hessian says of one well, its least spread."""
+    """The tilt of draws in wells that are far apart; `precision`, from the mean Hessian, bounds the spread of a well from below."""
     found = np.zeros(wells.shape)
     for well in range(np.max(wells) + 1):
         share = np.where(wells == well, weights, 0.0)
@@ -213,13 +198,13 @@ def _tilt_in_wells(
 
 
 def _measured_covariance(around: LocalMoments, dynamics: Dynamics) -> np.ndarray:
-    """What the draws have too much: under the distribution that was asked for, the mean of g g' is tau times that of H."""
+    """The excess covariance of the draws: under the target, the mean of g g' is tau times that of H."""
     excess = around.forces - dynamics.temperature * np.diag(around.rates)
     return excess / around.rates[:, None] / around.rates[None, :]
 
 
 def _excess_heat(around: LocalMoments, added: np.ndarray, dynamics: Dynamics) -> np.ndarray:
-    """By how much the temperatures of the coordinates, g^2 / H, are higher than expected, over what is expected."""
+    """The relative excess of the temperatures of the coordinates, g^2 / H, over what is expected."""
     expected = dynamics.temperature * np.diag(around.rates) + around.rates[:, None] * added * around.rates[None, :]
     turn = around.basis
     excess = np.einsum("ik,kl,il->i", turn, around.forces - expected, turn)
@@ -227,14 +212,14 @@ def _excess_heat(around: LocalMoments, added: np.ndarray, dynamics: Dynamics) ->
 
 
 def _added_covariance(around: LocalMoments, dynamics: Dynamics) -> np.ndarray:
-    """What a kernel adds, to first order in its step."""
+    """The covariance that a kernel adds, to first order in its step."""
     assert dynamics.step_errors is not None
     by_curvature, by_noise = dynamics.step_errors
     rates = around.rates
     sums = rates[:, None] + rates[None, :]
-    heard = 1.0 if dynamics.epoch is None else epoch_noise_factor(rates * by_noise, dynamics.epoch, dynamics.phases)
-    root = np.sqrt(heard * np.ones_like(rates))
-    # What is not injected for the sake of noise is missing in every step, however much of the noise an epoch takes back.
+    factor = 1.0 if dynamics.epoch is None else epoch_noise_factor(rates * by_noise, dynamics.epoch, dynamics.phases)
+    root = np.sqrt(factor * np.ones_like(rates))
+    # The noise that is not injected is missing in every step, however much noise cancels over an epoch.
     left_out = around.basis.T @ np.diag(dynamics.assumed_noise * np.ones(len(rates))) @ around.basis
     added = by_noise * (around.noise * root[:, None] * root[None, :] - left_out) / sums
     added += np.diag(np.full(len(rates), 0.5 * by_curvature * dynamics.temperature))
@@ -243,12 +228,12 @@ def _added_covariance(around: LocalMoments, dynamics: Dynamics) -> np.ndarray:
 
 
 def epoch_noise_factor(rates: np.ndarray, epoch: Epoch, phases: np.ndarray) -> np.ndarray:
-    """The variance that noise of shuffled epochs gives draws, over that of independent batches of the full size.
+    """The variance that shuffled batches add to the draws, over that of independent batches of the full size.
 
-    Means of batches of sizes n_b and n_c that share no example have the covariance -1 / N, and each the variance 1 / n_b - 1 / N,
-    in units of that of an example: with batches of one size, noises of an epoch sum to zero. A chain that forgets within an epoch
-    (rates of a step well above one over its length) does not notice; one that is slower hears next to nothing, least of all in
-    draws at the end of an epoch; a short last batch is heard, since the others do not make up for all of it.
+    Means of batches of sizes n_b and n_c without a common example have the covariance -1 / N, and each the variance
+    1 / n_b - 1 / N, in units of that of an example: with batches of one size, the noise of an epoch sums to zero. The factor is 1
+    for chains that forget within an epoch (rates per step well above 1 / length), and near zero for slower ones, least for draws at
+    the end of an epoch. A short last batch raises it, because the others do not fully cancel its noise.
     """
     if epoch.length <= 1:
         return np.zeros_like(rates)
@@ -256,7 +241,7 @@ def epoch_noise_factor(rates: np.ndarray, epoch: Epoch, phases: np.ndarray) -> n
     unit = 1 / epoch.batch_size - 1 / epoch.num_data
 
     def variance(number):
-        """That of the noise of the first `number` batches of an epoch."""
+        """The variance due to the first `number` batches of an epoch."""
         squares = np.expm1(2 * number * logs) / np.expm1(2 * logs)
         total = np.expm1(number * logs) / np.expm1(logs)
         extra = 1 / epoch.last_size - 1 / epoch.batch_size if number == epoch.length else 0.0
@@ -269,12 +254,12 @@ def epoch_noise_factor(rates: np.ndarray, epoch: Epoch, phases: np.ndarray) -> n
 
 
 def rates_of(probes: Probes) -> np.ndarray:
-    """|H z|^2 / |z' H z| at every draw: an average of the Hessian's eigenvalues in which the large ones count most."""
+    """|H z|^2 / |z' H z| at every draw: an average of the Hessian's eigenvalues dominated by the large ones."""
     squares = np.sum(probes.product**2, axis=-1)
     return squares / np.maximum(np.abs(np.sum(probes.signs * probes.product, axis=-1)), np.sqrt(squares) + 1e-30)
 
 
 def largest_drift(probes: Probes, is_seen: np.ndarray) -> float:
-    """The largest mean square of a coordinate's gradient, without what noise adds, over the draws at which it is known."""
+    """The mean square of a coordinate's gradient without noise, the largest over coordinates."""
     squares = np.where(is_seen[..., None], probes.gradient * probes.other_gradient, 0.0)
     return float(np.max(np.abs(np.sum(squares, axis=(0, 1))))) / np.sum(is_seen)

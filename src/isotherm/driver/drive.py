@@ -12,7 +12,6 @@ import jax
 import numpy as np
 
 from isotherm.diagnostics.bias_probe import BiasProbe
-from isotherm.diagnostics.parts import PartsOfRun
 from isotherm.driver.checkpoints import Checkpoints
 from isotherm.driver.describe import environment
 from isotherm.driver.divergence import refuse_run_without_draws, report_divergence
@@ -24,6 +23,7 @@ from isotherm.driver.storage import check_there, writing_to
 from isotherm.engine import program_cache
 from isotherm.engine.blocks import Carry, Times
 from isotherm.engine.program import identity
+from isotherm.foundation.checks import CheckedParts
 from isotherm.foundation.transfers import transfers_on_purpose
 from isotherm.run.run import Run
 from isotherm.run.storage.saving import write_end, write_progress
@@ -143,7 +143,7 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
     probes: list[BiasProbe | None] = [None] * len(prepared.samplers)
     if host.measure_bias and interrupts.received is None and not is_lost:
         probes = _bias_probes(prepared, carry)
-    parts = [PartsOfRun(sampler, prepared.potential) for sampler in prepared.samplers]
+    parts = [CheckedParts((sampler.coupling, sampler.kernel, prepared.potential)) for sampler in prepared.samplers]
     is_single = prepared.layout.num_samplers is None
     totals = {"num_steps": iteration, **timings}
     if is_lost:

@@ -1,7 +1,7 @@
-"""What a check on a run is, and the table of all checks with their thresholds.
+"""Checks on a run, and the table of all checks with their thresholds.
 
-Parts and `diagnostics` look at a run and return a `Check` for everything that is wrong with it, made by an entry of this table. A
-coupling, kernel or potential of a user's own returns its checks from `diagnose(run)`.
+`diagnostics`, couplings, kernels and potentials return findings made by an entry of the table. Custom couplings, kernels and
+potentials return theirs from `diagnose(run)`.
 """
 
 import dataclasses
@@ -22,14 +22,14 @@ class Check:
     """A finding about a run; `str(check)` is its message and its remedy.
 
     Attributes:
-        name: what tools call it, such as "swap-noise".
+        name: the identifier, such as "swap-noise".
         looks_at: the subject of the check.
         severity: how bad the finding is.
-        message: what was found, in a sentence.
-        remedy: what to do about it; empty where there is nothing to do.
-        numbers: what was measured.
-        threshold: the number above or below which the check fires; None where it has none.
-        affects_estimates: whether the distribution of the draws is at stake, and so every estimate.
+        message: the finding, in a sentence.
+        remedy: what to do about it, or empty.
+        numbers: the measured values.
+        threshold: the number above or below which the check fires, if there is one.
+        affects_estimates: whether the finding limits every estimate.
 
     Example:
         >>> print(Check("stuck", "moves of the chains", Severity.FAULT, "Chain 2 never moved.", "Lower `step_size`."))
@@ -59,7 +59,7 @@ class Check:
 
 
 class RunView(Protocol):
-    """What `diagnose` sees of a run: see `isotherm.Run`."""
+    """The part of `isotherm.Run` that `diagnose` may use."""
 
     draws: Any
     log_weights: Any
@@ -79,18 +79,29 @@ class RunView(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class StoredChecks:
-    """What the parts said when the run ended."""
+    """Checks of the parts of a stored run, made when the run ended."""
 
     checks: tuple[Check, ...]
 
     def diagnose(self, run: Any) -> list[Check]:
-        """The same checks for whatever is kept of the run."""
+        """The stored checks."""
         return list(self.checks)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class CheckedParts:
+    """The parts of a run that check it: coupling, kernel and potential."""
+
+    parts: tuple[Any, ...]
+
+    def diagnose(self, run: RunView) -> list[Check]:
+        """The checks of all parts."""
+        return [check for part in self.parts for check in part.diagnose(run)]
 
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """An entry of the table: a check before it has found anything."""
+    """An entry of the table."""
 
     name: str
     looks_at: str
@@ -99,7 +110,7 @@ class Kind:
     affects_estimates: bool = False
 
     def found(self, message: str, remedy: str = "", **numbers: Any) -> Check:
-        """The check with its finding."""
+        """A check with a finding."""
         values = {name: float(value) for name, value in numbers.items()}
         return Check(
             self.name, self.looks_at, self.severity, message, remedy, values, self.threshold, self.affects_estimates
@@ -107,7 +118,7 @@ class Kind:
 
     @property
     def limit(self) -> float:
-        """The threshold of a kind that has one."""
+        """The threshold, which the kind must have."""
         assert self.threshold is not None
         return self.threshold
 

@@ -1,4 +1,4 @@
-"""By how much the means of a run are off, from what was measured at some of its draws; where it comes from is in `tilt`."""
+"""The bias of a run by its step size and gradient noise; `diagnostics.tilt` has the theory."""
 
 import math
 from typing import Any, NamedTuple
@@ -10,20 +10,20 @@ import scipy
 from isotherm.foundation.positions import coordinate_name, shapes_of
 from isotherm.run.estimates import normalized_weights
 
-# Of larger positions only some coordinates are looked at.
+# Larger positions are measured at some of their coordinates.
 MAX_COORDINATES = 64
 # Coordinates that are printed.
 _MAX_SHOWN = 5
-# Stretches of a run, each of which is left out in turn to find the error of a bias.
+# Groups of draws that the jackknife leaves out in turn.
 NUM_GROUPS = 20
-# The probability that noise alone speaks up, over all coordinates.
+# The probability that noise alone is reported, over all coordinates.
 _FALSE_ALARMS = 1e-3
-# Temperatures that draws show contradict how the kernel steps if they differ from it by this share.
+# Relative difference in temperature above which the draws contradict the theory of the kernel.
 _MIN_CONTRADICTION = 0.25
 
 
 class RelativeBias(NamedTuple):
-    """By how much the coordinates of a `Bias` are off, each of shape (d,).
+    """The bias of d coordinates, arrays of shape (d,).
 
     Attributes:
         mean: of means, in standard deviations.
@@ -39,29 +39,30 @@ class RelativeBias(NamedTuple):
 
 
 class Bias(NamedTuple):
-    """How a run's distribution differs from the one that was asked for, as far as its step size and gradient noise go.
+    """How the distribution of a run differs from its target, by the step size and gradient noise.
 
-    `of(values)` gives the bias of the mean of any function, `relative()` that of every coordinate; `print` shows the worst of them.
+    `of(values)` is the bias of the mean of any function, `relative()` that of every coordinate; `print` shows the largest. It is
+    measured at S draws of C chains. Arrays of shape (1 + G, ...) hold the value from all of these, then those with each of G groups
+    of draws left out, for the jackknife.
 
     Attributes:
-        values: the coordinates of some draws, shape (chain, S, d); of large positions, of some coordinates only.
+        values: coordinates of the draws, shape (C, S, d); some of them for large positions.
         coordinates: which ones, counted through the leaves.
-        draws: those draws, leaves (chain, S, ...); None for large positions.
-        log_weights: of these draws, shape (chain, S).
-        energies: of these draws, as they were recorded, likewise.
-        tilts: s at these: the density of the run over that which was asked for is 1 + s, up to second order. From all of them, and
-            with stretches of the run left out, shape (1 + G, chain, S).
-        weight_errors: the part of the tilts that noise on energies puts into the weights of a contour sampler, shape (chain, S).
-        heats: by which share the temperatures of the coordinates are higher than expected, likewise (1 + G, d); zero where unknown.
-        leaf_heats: by which share the temperatures of the whole position, and then of every leaf, are higher than that of the run,
-            likewise (1 + G, 1 + leaves): the mean of (x - center) . g over that of their numbers; zero where unknown.
-        leaf_sizes: how many numbers the whole and every leaf hold.
-        is_measured: whether the tilt comes from what gradients at the draws say alone, and not from how the kernel steps.
-        rates: the share of a stiff direction's width that a step forgets, at each of these draws, shape (chain, S).
-        jumps: by how many temperatures the energy around them changes without its gradient, likewise.
-        unexplained: by which share of itself a change of the energy typically differs from what its gradient says.
-        drift: the mean square of what gradients move in a step over that of its noise, the largest of all coordinates.
-        step_size: at which the chains moved, on average.
+        draws: the draws, leaves (C, S, ...); None for large positions.
+        log_weights: of the draws, shape (C, S).
+        energies: of the draws, as recorded, shape (C, S).
+        tilts: s, where the density of the run over the target is 1 + s, up to second order; shape (1 + G, C, S).
+        weight_errors: the part of the tilts due to noisy energies in the weights of a contour sampler, shape (C, S).
+        heats: excess temperature of the coordinates, relative to what is expected, shape (1 + G, d); zero if unknown.
+        leaf_heats: excess temperature of the whole position and of every leaf, relative to that of the run, from the mean of
+            (x - center) . g; shape (1 + G, 1 + leaves); zero if unknown.
+        leaf_sizes: how many numbers the position and every leaf hold.
+        is_measured: whether the tilt comes from gradients at the draws alone, not from the theory of the kernel.
+        rates: the share of a stiff direction's width that a step forgets, at each draw, shape (C, S).
+        jumps: change of the energy around each draw that its gradient does not explain, in temperatures, shape (C, S).
+        unexplained: the typical relative difference between a change of the energy and what its gradient says.
+        drift: mean square displacement in a step by gradients over that by noise, the largest over coordinates.
+        step_size: the mean step size.
         is_exact: whether gradients have no noise.
     """
 
@@ -84,11 +85,11 @@ class Bias(NamedTuple):
     is_exact: bool
 
     def at(self, number: int) -> "Bias":
-        """That of one run out of several, all of which have the same."""
+        """The bias of one of several runs, which share it."""
         return self
 
     def measure(self, run: Any) -> "Bias":
-        """What was measured, whatever is kept of the run."""
+        """The bias, which is measured already."""
         return self
 
     def reweighted(self, slope: float) -> "Bias":
@@ -97,16 +98,16 @@ class Bias(NamedTuple):
         return self._replace(log_weights=self.log_weights + tilt)
 
     def of(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """By how much the means of K functions are off, and the error of that; `values` at the draws, shape (chain, S, K)."""
+        """The bias of the means of K functions and its standard error, from `values` at the draws, shape (C, S, K)."""
         return bias_of(values, self.tilts, self.log_weights)
 
     def relative(self) -> RelativeBias:
-        """By how much means and variances of the coordinates are off."""
+        """The bias of means and variances of the coordinates."""
         weights = normalized_weights(self.log_weights)
         values = np.where(weights[..., None] > 0, self.values, 0.0)
         mean = np.einsum("cs,csi->i", weights, values)
         variance = np.einsum("cs,csi->i", weights, (values - mean) ** 2)
-        # A coordinate that never moved is not off.
+        # A coordinate that never moved has no bias.
         variance = np.where(variance > 0, variance, np.inf)
         moved = (part / np.sqrt(variance) for part in self.of(values))
         widened = (part / variance for part in self.of((values - mean) ** 2))
@@ -116,25 +117,21 @@ class Bias(NamedTuple):
         found, number = self.relative(), len(self.coordinates)
         worst = np.argsort(-np.maximum(np.abs(found.mean), np.abs(found.variance)), kind="stable")[:_MAX_SHOWN]
         shapes = None if self.draws is None else shapes_of(self.draws, 2)
-        places = [int(place) for place in self.coordinates]
+        places = [int(place) for place in self.coordinates[worst]]
         names = [f"number {place}" if shapes is None else coordinate_name(shapes, place) for place in places]
-        width = max(10, *(len(names[place]) for place in worst))
-        chains, draws = self.log_weights.shape
+        width = max(10, *map(len, names))
         shown = f"{len(worst)} of {number} coordinates, worst first"
-        return "\n".join(
-            [
-                f"Bias at {chains * draws} draws, step size {self.step_size:.3g}; {shown}",
-                f"{'coordinate':{width}} {'mean/sd':>9} {'error':>8} {'variance':>9} {'error':>8}",
-                *(
-                    f"{names[i]:{width}} {m:+9.2g} {a:8.1g} {v:+9.2g} {b:8.1g}"
-                    for i, m, a, v, b in ((i, *(part[i] for part in found)) for i in worst)
-                ),
-            ]
-        )
+        lines = [
+            f"Bias at {self.log_weights.size} draws, step size {self.step_size:.3g}; {shown}",
+            f"{'coordinate':{width}} {'mean/sd':>9} {'error':>8} {'variance':>9} {'error':>8}",
+        ]
+        for name, m, a, v, b in zip(names, *(part[worst] for part in found), strict=True):
+            lines.append(f"{name:{width}} {m:+9.2g} {a:8.1g} {v:+9.2g} {b:8.1g}")
+        return "\n".join(lines)
 
 
 def is_small(draws: Any, lead: int) -> bool:
-    """Whether all coordinates of draws with so many leading axes are looked at."""
+    """Whether the bias is measured at all coordinates of draws with `lead` leading axes."""
     return sum(math.prod(leaf.shape[lead:]) for leaf in jax.tree.leaves(draws)) <= MAX_COORDINATES
 
 
@@ -148,7 +145,7 @@ def bias_from(stored: dict[str, Any]) -> Bias | None:
 
 def bias_of(values: np.ndarray, tilts: np.ndarray, log_weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Cov(f, s) and its standard error by the jackknife, for values of shape (chain, draw, K)."""
-    # Of chains that diverged; zero times infinity is no zero.
+    # Diverged chains may hold infinities, and zero times infinity is not zero.
     values = np.where(np.isfinite(log_weights)[..., None], values, 0.0)
     found = []
     for weights, tilt in zip(weights_left_out(log_weights), tilts, strict=True):
@@ -159,7 +156,7 @@ def bias_of(values: np.ndarray, tilts: np.ndarray, log_weights: np.ndarray) -> t
 
 
 def weights_left_out(log_weights: np.ndarray) -> np.ndarray:
-    """Weights of all draws, and those with each of G stretches of the run left out; shape (1 + G, chain, draw)."""
+    """Weights of all draws, and those with each group of draws left out; shape (1 + G, chain, draw)."""
     weights = normalized_weights(log_weights)
     group = np.arange(log_weights.shape[1]) * NUM_GROUPS // log_weights.shape[1]
     kept = [weights, *(np.where(group == number, 0.0, weights) for number in range(NUM_GROUPS))]
@@ -167,13 +164,13 @@ def weights_left_out(log_weights: np.ndarray) -> np.ndarray:
 
 
 def error_of(found: np.ndarray) -> np.ndarray:
-    """The standard error by the jackknife of what was found from all draws, and with each group of them left out; (1 + G, ...)."""
+    """The jackknife standard error of values of shape (1 + G, ...)."""
     deviations = found[1:] - np.mean(found[1:], axis=0)
     return np.sqrt(np.sum(deviations**2, axis=0) * (NUM_GROUPS - 1) / NUM_GROUPS)
 
 
 def contradicted(heats: np.ndarray) -> int | None:
-    """The coordinate in which the temperature of the draws differs most from what is expected, if it does; (1 + G, d)."""
+    """The coordinate whose temperature differs most from what is expected; None if none does significantly."""
     is_off = (np.abs(heats[0]) > significant(heats.shape[1]) * error_of(heats)) & (
         np.abs(heats[0]) > _MIN_CONTRADICTION
     )
@@ -181,5 +178,5 @@ def contradicted(heats: np.ndarray) -> int | None:
 
 
 def significant(number: int) -> float:
-    """How many of their errors must biases of so many coordinates exceed, so that noise alone hardly ever speaks up."""
+    """The number of standard errors above which one of `number` biases is significant."""
     return max(3.0, float(scipy.special.stdtrit(NUM_GROUPS - 1.0, 1.0 - _FALSE_ALARMS / (2.0 * number))))

@@ -1,4 +1,4 @@
-"""Estimates in the energy: its distribution, the density of states, normalizing constants, and other temperatures."""
+"""Distribution of the energy, density of states, normalizing constants, and reweighting to other temperatures."""
 
 import warnings
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from isotherm.run.bias import Bias
 from isotherm.run.estimates import Estimate, effective_sample_size, errors_over, normalized_weights
 from isotherm.run.standard_errors import checks_of, tail_that_matters
 
-# Squares of its exponential are finite.
+# The square of its exponential is finite.
 _MAX_EXPONENT = 300.0
 
 
@@ -21,7 +21,7 @@ class Histogram(NamedTuple):
     """Cells of the energy and a value for each.
 
     Attributes:
-        edges: one more than the cells.
+        edges: of the cells, one more than there are cells.
         values: of the cells.
     """
 
@@ -30,7 +30,7 @@ class Histogram(NamedTuple):
 
 
 def energy_histogram(energies: np.ndarray, log_weights: np.ndarray, num_cells: int) -> Histogram:
-    """The weighted probability of cells of equal width."""
+    """See `Run.energy_histogram`."""
     check_integer("num_cells", num_cells, 1, "Give a number of cells.")
     weights = normalized_weights(log_weights)
     is_used = weights > 0
@@ -39,7 +39,7 @@ def energy_histogram(energies: np.ndarray, log_weights: np.ndarray, num_cells: i
 
 
 def log_density_of_states(histogram: Histogram, temperature: float) -> Histogram:
-    """Log of the volume per energy, up to a constant: log p(u) + u / temperature; -inf where no draw was."""
+    """Log p(u) + u / temperature, up to a constant; -inf for empty cells."""
     check_real("temperature", temperature, "Give the temperature of the draws.", above=0.0)
     middle = 0.5 * (histogram.edges[1:] + histogram.edges[:-1])
     density = histogram.values / np.diff(histogram.edges)
@@ -49,40 +49,37 @@ def log_density_of_states(histogram: Histogram, temperature: float) -> Histogram
 
 
 def log_tilt(energies: np.ndarray, temperature: float, to: float) -> np.ndarray:
-    """What the log weight of a draw gains when it is to represent another temperature."""
+    """What reweighting to another temperature adds to the log weights."""
     check_real("temperature", temperature, "Give the temperature of the draws.", above=0.0)
-    check_real("to", to, "Give the temperature that is wanted.", above=0.0)
+    check_real("to", to, "Give the temperature to reweight to.", above=0.0)
     return (1.0 / temperature - 1.0 / to) * np.asarray(energies, np.float64)
 
 
 class OverlapWarning(UserWarning):
-    """Says that a temperature is so far from that of the draws that hardly any of them represent it."""
+    """Few draws represent the temperature that they are reweighted to."""
 
 
 def check_noise(error: float | None, slope: float) -> list[Check]:
-    """What energy noise does to a ratio of normalizing constants: the error left in log weights, or None where it is unknown."""
+    """The check of a ratio of normalizing constants for energy noise, from the error left in log weights; None if unknown."""
     if error is None:
-        text = f"Noise s of the energies is not taken off, which adds about {slope**2 / 2:.3g} s^2 where it is normal."
+        text = f"Noise s of the energies is not corrected: normal noise adds about {slope**2 / 2:.3g} s^2."
         return [checks.Z_NOISE.found(text)]
     if error < checks.Z_NOISE.limit:
         return []
-    text = f"Noise on the energies is too large for this temperature: log Z may be off by about {error:.2g}."
-    remedy = "Use larger batches, a smaller `zeta`, or a run at a temperature nearer by."
+    text = f"Energies are too noisy for this temperature: the error of log Z is up to about {error:.2g}."
+    remedy = "Use larger batches, a smaller `zeta`, or a run at a closer temperature."
     return [checks.Z_NOISE.found(text, remedy, error=error)]
 
 
 def log_z_ratio(
     log_weights: np.ndarray, tilt: np.ndarray, temperature: float, to: float, bias: Bias | None, shares_noise: bool
 ) -> Estimate:
-    """Log Z(to) - log Z(temperature), where Z is the integral of exp(-U / T), with its error and bias.
-
-    It is the logarithm of the mean of exp(tilt), the tilt of a draw being (1 / temperature - 1 / to) U(x).
-    """
+    """Log Z(to) - log Z(temperature): the logarithm of the mean of exp(tilt), where tilt = (1 / temperature - 1 / to) U(x)."""
     weights = np.asarray(log_weights, np.float64)
     tilt = np.where(np.isfinite(weights), tilt, 0.0)
     tilted = weights + tilt
     ratio = float(np.asarray(scipy.special.logsumexp(tilted))) - float(np.asarray(scipy.special.logsumexp(weights)))
-    # Relative to their own mean, and in double precision: tilts may span hundreds of nats.
+    # Relative to the mean, in double precision: tilts may span hundreds of nats.
     relative = np.exp(np.minimum(tilt - ratio, _MAX_EXPONENT))
     errors = errors_over(lambda piece: piece[:, None], relative, weights, shares_noise)
     effective, number = effective_sample_size(tilted), int(np.isfinite(weights).sum())
@@ -90,12 +87,12 @@ def log_z_ratio(
     shape = tail_that_matters(tilted)
     reason = ""
     if effective < max(0.01 * number, 30.0):
-        reason = f"Few draws represent the temperature {to:g}: it is as if there were {effective:.0f} out of {number}"
+        reason = f"Few draws represent the temperature {to:g}: {effective:.0f} effective ones out of {number}"
     elif shape > checks.HEAVY_TAIL.limit:
-        limit = f"tail shape {shape:.2f}, where {checks.HEAVY_TAIL.limit:g} is the maximum"
-        reason = f"A few draws of large weight decide at the temperature {to:g} ({limit})"
+        limit = f"tail shape {shape:.2f}, above {checks.HEAVY_TAIL.limit:g}"
+        reason = f"A few draws carry the weight at the temperature {to:g} ({limit})"
     if to != temperature and reason:
-        remedy = "Go there in smaller steps, with a run at a temperature between, or flatten further (`zeta`)."
+        remedy = "Add a run at a temperature in between, or flatten further (`zeta`)."
         found.append(checks.OVERLAP.found(f"{reason}.", remedy, effective_draws=effective))
         warnings.warn(str(found[-1]), OverlapWarning, stacklevel=3)
     off, off_error = np.nan, np.nan

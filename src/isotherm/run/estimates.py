@@ -1,4 +1,4 @@
-"""Estimates from weighted draws. Every one honors the weights, and none needs all draws in memory at once."""
+"""Estimates from weighted draws. All of them honor the weights, and none needs all draws in memory at once."""
 
 import functools
 import math
@@ -11,16 +11,17 @@ import numpy as np
 
 from isotherm.foundation.checks import Check
 from isotherm.foundation.dependencies import dependencies
-from isotherm.foundation.errors import check_integer, check_real, refuse
+from isotherm.foundation.errors import check_integer, check_real, refuse, short
 from isotherm.foundation.transfers import transfers_on_purpose
 from isotherm.foundation.user_functions import call_traced, check_function
-from isotherm.run.agreement import Stretches, num_stretches
-from isotherm.run.standard_errors import Errors, checks_of, errors_of, half_width
+from isotherm.run.standard_errors import Errors, Stretches, checks_of, errors_of, half_width, num_stretches
 
 if TYPE_CHECKING:
     from isotherm.run.bias import Bias
 
 _PIECE_BYTES = 64 << 20
+# Quantiles sort all draws of a coordinate: coordinates are read in groups of this size.
+GROUP_BYTES = 256 << 20
 _MAX_LINES = 50
 
 
@@ -35,31 +36,38 @@ def normalized_weights(log_weights: np.ndarray) -> np.ndarray:
 
 
 def effective_sample_size(log_weights: np.ndarray) -> float:
-    """Kish's effective number of draws, from the weights alone: 1 / sum of squared weights. Knows nothing of autocorrelation."""
+    """Kish's effective number of draws, 1 / sum of squared weights. It ignores autocorrelation."""
     return float(1.0 / np.sum(normalized_weights(log_weights) ** 2))
 
 
 def pieces(
     draws: Any, weights: np.ndarray, first: int = 0, last: int | None = None
 ) -> Iterator[tuple[Any, np.ndarray]]:
-    """The draws first, ..., last - 1 and their weights, flattened over chains and draws, in pieces that fit in memory.
-
-    The draws are along the last axis of the weights; the axes before it are those of chains.
-    """
+    """Draws first, ..., last - 1 (the last axis of the weights) and their weights, flattened, in pieces that fit in memory."""
     axis = weights.ndim - 1
     end = weights.shape[axis] if last is None else last
     leaves = jax.tree.leaves(draws)
     row = sum(leaf.size // max(leaf.shape[axis], 1) * leaf.dtype.itemsize for leaf in leaves)
     length = max(1, _PIECE_BYTES // max(row, 1))
     for start in range(first, end, length):
-        span = (..., slice(start, min(start + length, end)))
-        place = (*(slice(None),) * axis, span[1])
-        piece = jax.tree.map(lambda leaf: flat(np.asarray(leaf[place]), axis), draws)  # noqa: B023
-        yield piece, flat(weights[span], axis)
+        place = (*(slice(None),) * axis, slice(start, min(start + length, end)))
+        yield jax.tree.map(lambda leaf: flat(np.asarray(leaf[place]), axis), draws), flat(weights[place], axis)  # noqa: B023
+
+
+def used_pieces(draws: Any, weights: np.ndarray) -> Iterator[tuple[Any, np.ndarray]]:
+    """`pieces` without draws of weight zero, such as the NaN of a diverged chain."""
+    for piece, mass in pieces(draws, weights):
+        is_used = mass > 0
+        yield jax.tree.map(lambda leaf: leaf[is_used], piece), mass[is_used]  # noqa: B023
+
+
+def flat(array: np.ndarray, axis: int) -> np.ndarray:
+    """The axes up to `axis` as one."""
+    return array.reshape(math.prod(array.shape[: axis + 1]), *array.shape[axis + 1 :])
 
 
 def for_each(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The function for many draws at once, compiled once while nothing that it reads changes: the last few are kept."""
+    """`function` over many draws, compiled. The last few are cached until something that they read changes."""
     check_function("function", function, "lambda x: x[0]")
     return _for_each(function, dependencies(function))
 
@@ -72,17 +80,69 @@ def _for_each(function: Callable[[Any], Any], read: Any) -> Callable[[Any], Any]
     )
 
 
-def expectation(function: Callable[[Any], Any], draws: Any, log_weights: np.ndarray) -> Any:
-    """The weighted mean of `function` over draws."""
-    weights = normalized_weights(log_weights)
-    each = for_each(function)
+def _weighted_sum(each: Callable[[Any], Any], draws: Any, weights: np.ndarray) -> Any:
     total: Any = None
-    for piece, mass in pieces(draws, weights):
-        is_used = mass > 0
-        values = each(jax.tree.map(lambda leaf: leaf[is_used], piece))  # noqa: B023
-        part = jax.tree.map(lambda leaf: np.tensordot(mass[is_used], np.asarray(leaf, np.float64), 1), values)  # noqa: B023
+    for piece, mass in used_pieces(draws, weights):
+        part = jax.tree.map(lambda leaf: np.tensordot(mass, np.asarray(leaf, np.float64), 1), each(piece))  # noqa: B023
         total = part if total is None else jax.tree.map(np.add, total, part)
     return total
+
+
+def expectation(function: Callable[[Any], Any], draws: Any, log_weights: np.ndarray) -> Any:
+    """The weighted mean of `function` over draws."""
+    return _weighted_sum(for_each(function), draws, normalized_weights(log_weights))
+
+
+def mean(draws: Any, log_weights: np.ndarray) -> Any:
+    """The weighted mean of every coordinate, in double precision."""
+    return _weighted_sum(lambda piece: piece, draws, normalized_weights(log_weights))
+
+
+def std(draws: Any, log_weights: np.ndarray) -> Any:
+    """The weighted standard deviation of every coordinate, in two passes for precision."""
+    center = mean(draws, log_weights)
+
+    def squares(piece):
+        return jax.tree.map(lambda leaf, middle: (leaf.astype(np.float64) - middle) ** 2, piece, center)
+
+    variance = _weighted_sum(squares, draws, normalized_weights(log_weights))
+    return jax.tree.map(lambda leaf: np.asarray(np.sqrt(leaf)), variance)
+
+
+def quantile(q: Any, draws: Any, log_weights: np.ndarray) -> Any:
+    """See `Run.quantile`."""
+    try:
+        levels = np.asarray(q, np.float64)
+    except (TypeError, ValueError):
+        levels = np.asarray(np.nan)
+    if not np.all((levels >= 0.0) & (levels <= 1.0)):
+        refuse("q", "between 0 and 1", short(q), "Give probabilities, such as 0.5 or [0.05, 0.95].")
+    weights = normalized_weights(log_weights)
+    group = max(1, GROUP_BYTES // (8 * int(np.count_nonzero(weights))))
+    return jax.tree.map(lambda leaf: _leaf_quantile(levels, leaf, weights, group), draws)
+
+
+def _leaf_quantile(levels: np.ndarray, leaf: Any, weights: np.ndarray, group: int) -> np.ndarray:
+    shape = leaf.shape[weights.ndim :]
+    size, found = math.prod(shape), [np.zeros((levels.size, 0))]
+    for first in range(0, size, group):
+        used = [(piece.reshape(-1, size)[:, first : first + group], mass) for piece, mass in used_pieces(leaf, weights)]
+        columns, masses = (np.concatenate(part) for part in zip(*used, strict=True))
+        found.append(_column_quantiles(levels.reshape(-1), columns, masses))
+    return np.concatenate(found, axis=1).reshape((*levels.shape, *shape))
+
+
+def _column_quantiles(levels: np.ndarray, values: np.ndarray, mass: np.ndarray) -> np.ndarray:
+    """Quantiles of every column, shape (levels, columns)."""
+    order = np.argsort(values, axis=0, kind="stable")
+    below = np.cumsum(mass[order], axis=0)
+    found = np.empty((len(levels), values.shape[1]))
+    for column in range(values.shape[1]):
+        # Rounding must not push a level past the draw that reaches it.
+        total = below[-1, column]
+        places = np.searchsorted(below[:, column], levels * total - 1e-12 * total, side="left")
+        found[:, column] = values[order[np.minimum(places, len(values) - 1), column], column]
+    return found
 
 
 class Estimate(NamedTuple):
@@ -90,14 +150,14 @@ class Estimate(NamedTuple):
 
     Attributes:
         mean: the weighted mean of a function over draws.
-        std_error: of the mean, with autocorrelation and the noise of the weights in it; NaN where it is unknown.
-        effective_draws: how many independent draws of equal weight would have that error.
-        spread: the standard deviation of the function under the weights.
-        r_hat: how far halves of chains disagree, each counting with its weight: 1 if they agree; see `standard_errors`.
+        std_error: of the mean, with autocorrelation and the noise of the weights; NaN if unknown.
+        effective_draws: independent draws of equal weight with that error.
+        spread: the weighted standard deviation of the function.
+        r_hat: R-hat of weighted half-chains, 1 if they agree; see `standard_errors`.
         degrees: of freedom of the error, for intervals.
-        checks: what limits the estimate, such as chains that disagree; nothing where all is well. `notes` has them in words.
-        bias: by how much the step size and gradient noise raise the mean, to first order; NaN where that is not known.
-        bias_error: the standard error of that.
+        checks: what limits the estimate, such as chains that disagree; empty if nothing does. `notes` has them in words.
+        bias: of the mean by the step size and gradient noise, to first order; NaN if unknown.
+        bias_error: the standard error of the bias.
     """
 
     mean: Any
@@ -111,7 +171,7 @@ class Estimate(NamedTuple):
     bias_error: Any
 
     def __str__(self) -> str:
-        """A line for every number, and the notes."""
+        """A table with a row for every number, and the notes."""
         parts = (self.mean, self.std_error, self.bias, self.spread, self.effective_draws, self.r_hat)
         columns = [np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(part)]) for part in parts]
         names = [
@@ -119,15 +179,12 @@ class Estimate(NamedTuple):
             for path, leaf in jax.tree_util.tree_leaves_with_path(self.mean)
             for place in np.ndindex(np.shape(leaf))
         ]
-        shown = min(len(names), _MAX_LINES)
-        width = max(len(name) for name in names[:shown])
+        shown = names[:_MAX_LINES]
+        width = max(map(len, shown))
         lines = [f"{'':{width}} {'mean':>11} {'error':>9} {'bias':>9} {'sd':>11} {'ess':>9} {'r_hat':>7}"]
-        for name, *row in zip(names[:shown], *columns, strict=False):
-            mean, error, bias, spread, draws, r_hat = row
-            lines.append(
-                f"{name:{width}} {mean:11.4g} {error:9.2g} {bias:9.2g} {spread:11.4g} {draws:9.0f} {r_hat:7.3f}"
-            )
-        lines += [f"... {len(names) - shown} more"] * (len(names) > shown)
+        for name, m, error, bias, sd, ess, r_hat in zip(shown, *columns, strict=False):
+            lines.append(f"{name:{width}} {m:11.4g} {error:9.2g} {bias:9.2g} {sd:11.4g} {ess:9.0f} {r_hat:7.3f}")
+        lines += [f"... {len(names) - len(shown)} more"] * (len(names) > len(shown))
         return "\n".join([*lines, *(f"- {note}" for note in self.notes)])
 
     @property
@@ -136,10 +193,10 @@ class Estimate(NamedTuple):
         return tuple(map(str, self.checks))
 
     def interval(self, level: float = 0.95) -> tuple[Any, Any]:
-        """The ends of an interval that holds the true mean with probability `level`; NaN where the error is unknown.
+        """The ends of an interval that holds the true mean with probability `level`; NaN if the error is unknown.
 
-        It reaches from the mean to the mean without its bias, and beyond both by what the two standard errors say together. Where
-        the bias is not known, which is noted, it holds the standard error alone.
+        It covers the mean with and without its bias, widened by both standard errors. If the bias is unknown, which a note says,
+        the interval is that of the standard error alone.
         """
         check_real("level", level, "Give a probability, such as 0.95.", above=0.0, below=1.0)
 
@@ -148,36 +205,26 @@ class Estimate(NamedTuple):
             half = half_width(np.hypot(error, bias_error), degrees, level)
             return mean - np.maximum(bias, 0.0) - half, mean - np.minimum(bias, 0.0) + half
 
-        parts = (self.mean, self.std_error, self.degrees, self.bias, self.bias_error)
-        both = jax.tree.map(ends, *parts)
-        return tuple(jax.tree.map(lambda _, pair, s=side: pair[s], self.mean, both) for side in (0, 1))
+        both = jax.tree.map(ends, self.mean, self.std_error, self.degrees, self.bias, self.bias_error)
+        return jax.tree.transpose(jax.tree.structure(self.mean), jax.tree.structure((0, 0)), both)
 
 
 def estimate(
-    function: Callable[[Any], Any],
-    draws: Any,
-    log_weights: np.ndarray,
-    bias: "Bias | None" = None,
-    are_particles: bool = False,
-    shares_noise: bool = False,
+    function: Callable[[Any], Any], draws: Any, log_weights: np.ndarray, shares_noise: bool = False
 ) -> Estimate:
-    """The weighted mean of `function` with its standard error and bias; see `estimate_each`."""
-    return estimate_each(for_each(function), draws, log_weights, bias, are_particles, shares_noise)
+    """The weighted mean of `function` with its standard error."""
+    return estimate_each(for_each(function), draws, log_weights, shares_noise=shares_noise)
 
 
 def estimate_each(
     each: Callable[[Any], Any],
     draws: Any,
     log_weights: np.ndarray,
-    bias: "Bias | None",
-    are_particles: bool,
-    shares_noise: bool,
+    bias: "Bias | None" = None,
+    are_particles: bool = False,
+    shares_noise: bool = False,
 ) -> Estimate:
-    """The same for a function of many draws at once; see `standard_errors` and `bias`.
-
-    Particles stand for the distribution together: that each of them has its own place says nothing. Chains of a run may share the
-    noise of their gradients.
-    """
+    """The weighted mean, standard error and bias of a function of many draws. Particles get no R-hat: each has its own place."""
     shapes: Any = None
 
     def rows(piece):
@@ -188,32 +235,23 @@ def estimate_each(
         return np.concatenate(leaves, axis=1)
 
     errors = errors_over(rows, draws, log_weights, shares_noise)
+    unknown = np.full(errors.mean.shape, np.nan)
     if are_particles:
-        errors = errors._replace(r_hat=np.full_like(errors.r_hat, np.nan))
-    structure = jax.tree.structure(shapes)
-    ends = np.cumsum([leaf.size for leaf in jax.tree.leaves(shapes)])[:-1]
+        errors = errors._replace(r_hat=unknown)
+    off, off_error = unknown, unknown
+    if bias is not None and bias.draws is not None:
+        values = rows(jax.tree.map(lambda leaf: flat(np.asarray(leaf), 1), bias.draws))
+        off, off_error = bias.of(values.reshape(*bias.log_weights.shape, -1))
+    leaves, structure = jax.tree.flatten(shapes)
+    ends = np.cumsum([leaf.size for leaf in leaves])[:-1]
 
     def as_tree(flat):
-        parts = zip(np.split(flat, ends), jax.tree.leaves(shapes), strict=True)
+        parts = zip(np.split(flat, ends), leaves, strict=True)
         return jax.tree.unflatten(structure, [part.reshape(like.shape) for part, like in parts])
 
-    unknown = np.full(errors.mean.shape, np.nan)
-    off, off_error = (unknown, unknown)
-    if bias is not None and bias.draws is not None:
-        sizes = bias.log_weights.shape
-        values = rows(jax.tree.map(lambda leaf: flat(np.asarray(leaf), 1), bias.draws)).reshape(*sizes, -1)
-        off, off_error = bias.of(values)
-    return Estimate(
-        mean=as_tree(errors.mean),
-        std_error=as_tree(errors.std_error),
-        effective_draws=as_tree(errors.effective_draws),
-        spread=as_tree(errors.spread),
-        r_hat=as_tree(errors.r_hat),
-        degrees=as_tree(errors.degrees),
-        checks=checks_of(errors),
-        bias=as_tree(off),
-        bias_error=as_tree(off_error),
-    )
+    names = ("mean", "std_error", "effective_draws", "spread", "r_hat", "degrees")
+    known = {name: as_tree(getattr(errors, name)) for name in names}
+    return Estimate(**known, checks=checks_of(errors), bias=as_tree(off), bias_error=as_tree(off_error))
 
 
 def errors_over(rows: Callable[[Any], np.ndarray], draws: Any, log_weights: np.ndarray, shares_noise: bool) -> Errors:
@@ -223,7 +261,6 @@ def errors_over(rows: Callable[[Any], np.ndarray], draws: Any, log_weights: np.n
 
 
 def _sum_stretches(rows: Callable[[Any], np.ndarray], draws: Any, weights: np.ndarray, shares_noise: bool) -> Stretches:
-    """Sums over stretches of every chain of all runs."""
     *lead, number = weights.shape
     chains, sums = math.prod(lead), []
     for span in np.array_split(np.arange(number), num_stretches(chains, number, shares_noise)):
@@ -231,10 +268,9 @@ def _sum_stretches(rows: Callable[[Any], np.ndarray], draws: Any, weights: np.nd
         for piece, mass in pieces(draws, weights, int(span[0]), int(span[-1]) + 1):
             mass = mass.reshape(chains, -1)
             values = rows(piece).reshape(*mass.shape, -1)
-            # A draw without weight may hold anything, such as the NaN of a chain that diverged.
+            # A draw of weight zero may be NaN.
             values = np.where(mass[..., None] > 0, values, 0.0)
-            moments = (np.einsum("cn,cnk->ck", mass, values**power) for power in (1, 2))
-            parts.append((mass.sum(axis=1), *moments))
+            parts.append((mass.sum(axis=1), *(np.einsum("cn,cnk->ck", mass, values**power) for power in (1, 2))))
         sums.append([sum(part) for part in zip(*parts, strict=True)])
     return Stretches(*(np.stack(part, axis=1) for part in zip(*sums, strict=True)))
 
@@ -250,11 +286,5 @@ def systematic_indices(weights: np.ndarray, num: int, seed: int) -> np.ndarray:
 def resample(draws: Any, log_weights: np.ndarray, num: int, seed: int) -> Any:
     """`num` draws of equal weight, by systematic resampling over all draws of all chains."""
     weights = normalized_weights(log_weights)
-    chosen = systematic_indices(weights.reshape(-1), num, seed)
-    places = np.unravel_index(chosen, weights.shape)
+    places = np.unravel_index(systematic_indices(weights.reshape(-1), num, seed), weights.shape)
     return jax.tree.map(lambda leaf: np.asarray(leaf)[places], draws)
-
-
-def flat(array: np.ndarray, axis: int) -> np.ndarray:
-    """All axes up to that of the draws as one."""
-    return array.reshape(math.prod(array.shape[: axis + 1]), *array.shape[axis + 1 :])

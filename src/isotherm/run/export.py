@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -10,21 +10,27 @@ import numpy as np
 from isotherm.foundation.optional import require
 from isotherm.foundation.positions import coordinate_names, leaves_by_name, shapes_of
 from isotherm.run.estimates import normalized_weights, systematic_indices
-from isotherm.run.run import Run
+
+if TYPE_CHECKING:
+    from isotherm.run.run import Run
 
 
-def to_arviz(run: Run, weighted: bool = False) -> Any:
-    """A DataTree with dimensions (chain, draw); the chains of all runs stand one after another.
+def to_arviz(run: "Run", weighted: bool = False) -> Any:
+    """ArviZ's DataTree with dimensions (chain, draw); the chains of all runs stand one after another.
 
-    ArviZ's own statistics ignore weights. So unless `weighted`, draws that carry different weights are resampled, systematically
-    and within each run, to as many draws of equal weight; draws of equal weight are passed on as they are. With `weighted` the
-    raw draws are passed on, with `sample_stats.log_weight` beside them. Leaves without numbers are left out: ArviZ's statistics
-    fail on them.
+    ArviZ's statistics ignore weights. Draws of unequal weight are therefore resampled, systematically and within each run, to as
+    many draws of equal weight. Leaves without numbers are left out, because ArviZ's statistics fail on them.
+
+    `arviz_stats.summary(run.to_arviz())` is ArviZ's table. `run.to_arviz().to_netcdf("draws.nc")` writes a file, and needs
+    h5netcdf: `pip install "h5netcdf[h5py]"`.
+
+    Args:
+        run: the run.
+        weighted: whether to pass on the raw draws, with `sample_stats.log_weight`.
     """
     arviz_base = require("arviz_base", "all")
     lead = run.log_weights.ndim
-    # With an axis of runs always: their chains stand one after another, and weights count within each.
-    # Not -1: NumPy cannot tell how many there are of a leaf without numbers.
+    # Add an axis of runs if there is none. NumPy cannot infer -1 for leaves without numbers.
     num_runs = math.prod(run.log_weights.shape[: lead - 2])
     log_weights, energies, draws = jax.tree.map(
         lambda leaf: np.asarray(leaf).reshape(num_runs, *leaf.shape[lead - 2 :]),
@@ -42,7 +48,7 @@ def to_arviz(run: Run, weighted: bool = False) -> Any:
         stats = {"energy": _chains(energies)}
     posterior = {name: _chains(leaf) for name, leaf in leaves_by_name(draws).items() if leaf.size}
     with warnings.catch_warnings():
-        # ArviZ suspects swapped axes where there are more chains than draws; here the axes are known.
+        # ArviZ suspects swapped axes if there are more chains than draws.
         warnings.filterwarnings("ignore", "More chains")
         return arviz_base.from_dict({"posterior": posterior, "sample_stats": stats})
 
@@ -56,8 +62,12 @@ def _choose(leaf: np.ndarray, chosen: list[np.ndarray]) -> np.ndarray:
     return np.stack([run[index] for run, index in zip(flat, chosen, strict=True)]).reshape(leaf.shape)
 
 
-def to_dataframe(run: Run) -> Any:
-    """See `Run.to_dataframe`."""
+def to_dataframe(run: "Run") -> Any:
+    """All draws in a pandas.DataFrame, a row for each: chain, draw, coordinates such as `beta[3]`, log_weight and energy.
+
+    With `num_runs` a column `run` comes first. pandas' statistics ignore the weights; `mean`, `std` and `quantile` of the run honor
+    them. All draws are read into memory.
+    """
     pandas = require("pandas", "all")
     sizes = run.log_weights.shape
     places = np.indices(sizes).reshape(len(sizes), -1)

@@ -1,86 +1,60 @@
-"""How much weight is in each mode, with its error."""
+"""The weight of each mode."""
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
 
 from isotherm.foundation.errors import check_integer, refuse, short
 from isotherm.foundation.nearest import nearest_centers
-from isotherm.run.estimates import Estimate, estimate_each, for_each, normalized_weights, pieces
-
-if TYPE_CHECKING:
-    from isotherm.run.bias import Bias
+from isotherm.run.estimates import for_each, normalized_weights, used_pieces
 
 
 def mode_masses(modes: Any, draws: Any, log_weights: np.ndarray, num_modes: int | None = None) -> np.ndarray:
-    """Weight of the draws that belong to each mode.
-
-    Args:
-        modes: centers, shape (num_modes, *position shape): a draw belongs to the nearest one; or a function that maps a
-            position to the number of its mode.
-        draws: axes (chain, draw, ...), or (run, chain, draw, ...).
-        log_weights: the same axes up to the draws.
-        num_modes: how many modes there are, where `modes` is a function.
-    """
-    label, count = _labels(modes, draws, log_weights, num_modes)
+    """See `Run.mode_masses`; draws and weights have axes (chain, draw, ...) or (run, chain, draw, ...)."""
+    label, count = _labels(modes, draws, np.ndim(log_weights), num_modes)
     masses = np.zeros(count)
-    for piece, mass in pieces(draws, normalized_weights(log_weights)):
-        is_used = mass > 0
-        labels = np.asarray(label(jax.tree.map(lambda leaf: leaf[is_used], piece)), int)  # noqa: B023
-        masses += np.bincount(labels, mass[is_used], minlength=count)[:count]
+    for piece, mass in used_pieces(draws, normalized_weights(log_weights)):
+        masses += np.bincount(np.asarray(label(piece), int), mass, minlength=count)[:count]
     return masses
 
 
-def estimate_mode_masses(
-    modes: Any,
-    draws: Any,
-    log_weights: np.ndarray,
-    num_modes: int | None = None,
-    bias: "Bias | None" = None,
-    are_particles: bool = False,
-    shares_noise: bool = False,
-) -> Estimate:
-    """The same as the means of indicators, with errors; leaves have shape (num_modes,)."""
-    label, count = _labels(modes, draws, log_weights, num_modes)
-
-    def indicators(positions):
-        return (np.asarray(label(positions), int)[:, None] == np.arange(count)).astype(float)
-
-    return estimate_each(indicators, draws, log_weights, bias, are_particles, shares_noise)
+def mode_indicators(modes: Any, draws: Any, lead: int, num_modes: int | None) -> Callable[[Any], np.ndarray]:
+    """A function of many positions that returns a row of zeros for each, with a one at its mode."""
+    label, count = _labels(modes, draws, lead, num_modes)
+    return lambda positions: (np.asarray(label(positions), int)[:, None] == np.arange(count)).astype(float)
 
 
-def _labels(modes: Any, draws: Any, log_weights: np.ndarray, num_modes: int | None) -> tuple[Callable[[Any], Any], int]:
+def _labels(modes: Any, draws: Any, lead: int, num_modes: int | None) -> tuple[Callable[[Any], Any], int]:
     """A function from many positions to the numbers of their modes, and how many modes there are."""
     if callable(modes):
-        number = check_integer("num_modes", num_modes, 1, "Say how many modes the function names.")
-        return _within(for_each(modes), number), number
+        number = check_integer("num_modes", num_modes, 1, "Give the number of modes that the function returns.")
+        return _checked(for_each(modes), number), number
     if not jax.tree_util.all_leaves([draws]):
         remedy = "Write `lambda x: jnp.argmin(...)` with `num_modes`, say."
         refuse(
             "modes", "a function from a position to a number, where positions are not one array", short(modes), remedy
         )
-    centers, one = np.asarray(modes), jax.tree.leaves(draws)[0].shape[np.ndim(log_weights) :]
-    if centers.dtype.kind not in "fiu" or centers.shape[1:] != one or centers.ndim != len(one) + 1:
-        rule = f"centers of shape (num_modes, {', '.join(map(str, one))}), or a function from a position to a number"
+    centers, shape = np.asarray(modes), jax.tree.leaves(draws)[0].shape[lead:]
+    if centers.dtype.kind not in "fiu" or centers.shape[1:] != shape or centers.ndim != len(shape) + 1:
+        rule = f"centers of shape (num_modes, {', '.join(map(str, shape))}), or a function from a position to a number"
         refuse("modes", rule, short(modes), "Give one row for every mode.")
+    size = math.prod(shape)
+    rows = centers.reshape(len(centers), size)
+    return lambda positions: nearest_centers(positions.reshape(len(positions), size), rows)[0], len(centers)
 
-    count, size = len(centers), math.prod(one)
-    rows = centers.reshape(count, size)
-    return lambda positions: nearest_centers(positions.reshape(len(positions), size), rows)[0], count
 
-
-def _within(label: Callable[[Any], Any], number: int) -> Callable[[Any], np.ndarray]:
-    """The function, which may name no mode that is not there: its draws would be lost."""
+def _checked(label: Callable[[Any], Any], number: int) -> Callable[[Any], np.ndarray]:
+    """`label`, which must return modes below `number`: other draws would be lost."""
 
     def checked(positions: Any) -> np.ndarray:
         found = np.asarray(label(positions), int)
         if found.size and not 0 <= found.min() <= found.max() < number:
             got = f"modes from {found.min()} to {found.max()}"
-            remedy = "Count from 0; draws that belong to none are a mode of their own."
-            refuse("modes", f"a function that names modes from 0 to {number - 1}", got, remedy)
+            remedy = "Count from 0; give draws outside all modes a number of their own."
+            refuse("modes", f"a function that returns modes from 0 to {number - 1}", got, remedy)
         return found
 
     return checked

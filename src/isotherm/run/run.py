@@ -1,4 +1,4 @@
-"""What `sample` returns: weighted draws, and all that can be asked of them."""
+"""What `sample` returns: weighted draws, estimates from them, plots, and the folder on disk."""
 
 import dataclasses
 import functools
@@ -13,7 +13,7 @@ from isotherm.contour import energy_noise
 from isotherm.foundation.checks import Check
 from isotherm.foundation.errors import check_folder, check_real, check_written_path, refuse, short
 from isotherm.run import energies as by_energy
-from isotherm.run import estimates, moments
+from isotherm.run import estimates, export, plots
 from isotherm.run import modes as by_mode
 from isotherm.run.bias import Bias, is_small
 from isotherm.run.estimates import Estimate
@@ -23,26 +23,26 @@ from isotherm.run.storage import saving
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Run:
-    """Draws with their weights, and how they came about. Axes are (chain, draw, ...); with `num_runs`, (run, chain, draw, ...).
+    """Weighted draws. Axes are (chain, draw, ...); with `num_runs`, (run, chain, draw, ...).
 
     Attributes:
         draws: a pytree like a position. Arrays on disk are read when they are indexed.
-        log_weights: log importance weights; all zero for samplers that do not weigh. A draw of a diverged chain has -inf.
+        log_weights: log importance weights, zero for samplers without weights and -inf for draws of a diverged chain.
         energies: the stochastic energy at each draw, as the sampler saw it.
-        times: when each draw was taken; see `iterations`.
-        stats: what was recorded at every iteration (`best_energy`, `best_position`, `first_hit`, `diverged_at`) and what the
-            coupling and the kernel report.
-        observed: what the coupling recorded with every draw, with the draws where those of positions are.
+        times: the iterations of the draws; see `iterations`.
+        stats: statistics over all iterations (`best_energy`, `best_position`, `first_hit`, `diverged_at`), of the coupling and of
+            the kernel.
+        observed: what the coupling recorded with every draw.
         model_state: model states of the draws, such as BatchNorm statistics.
-        config: what was asked for.
+        config: the configuration of the run.
         environment: versions and device.
         num_steps: iterations done.
         seconds: wall-clock time of sampling since the run was last started or resumed.
-        compile_seconds: of preparing before that, nearly all of it the compiler's.
-        bias_probe: measures the bias, or holds what was measured; None where it is unknown.
-        parts: the sampler and the potential, or what they found wrong when the run ended; None where neither is known.
-        pilot_seconds: of pilots before that, which chose a partition or a ladder, with their own compiling.
-        earlier_seconds: of all these in the parts of the run before it was resumed, each up to its last checkpoint.
+        compile_seconds: of preparation before that, nearly all of it compilation.
+        bias_probe: measures the bias, or the measured bias; None if it is unknown.
+        parts: the sampler and the potential, or their checks when the run ended; None if neither is known.
+        pilot_seconds: of pilot runs that chose a partition or a ladder, with their compilation.
+        earlier_seconds: of all these before the run was resumed, each up to its last checkpoint.
 
     Example:
         >>> import isotherm as iso, jax.numpy as jnp
@@ -77,58 +77,44 @@ class Run:
         environment: dict[str, Any],
         **totals: Any,
     ) -> Self:
-        """A run from its records; those past the end of a run that stopped early are left out."""
-        run = cls(
-            arrays["draws"],
-            arrays["log_weights"],
-            arrays["energies"],
-            times,
-            stats,
-            arrays["observed"],
-            arrays["model_state"],
-            config,
-            environment,
-            **totals,
-        )
+        """A run from its records, without those after the end of a run that stopped early."""
+        run = cls(**arrays, times=times, stats=stats, config=config, environment=environment, **totals)
         count = times.before(run.num_steps) if isinstance(times, RecordTimes) else len(times)
         return run if count == run.num_draws else run.select(slice(count))
 
     def without_noise(self) -> Self:
-        """The run with weights of a contour sampler corrected for the noise of the energies, which is known at the end."""
+        """The run with the weights of a contour sampler corrected for energy noise, which is known at the end."""
         if "weight_slopes" not in self.stats or self.config.get("is_exact") or "weight_error" in self.config:
             return self
-        weights, read = np.asarray(self.log_weights), np.asarray(self.energies)
-        found = energy_noise.of_runs(read, self.stats, self.config)
+        found = energy_noise.of_runs(np.asarray(self.energies), self.stats, self.config)
         if found is None:
             return self
+        weights = np.asarray(self.log_weights)
         corrected = np.where(np.isfinite(weights), weights - found[0], weights)
         return dataclasses.replace(self, log_weights=corrected, config={**self.config, "weight_error": found[1]})
 
     @functools.cached_property
     def bias(self) -> Bias | None:
-        """How far the step size and gradient noise move the distribution of the draws; None where that is not known.
-
-        Measured when it is first asked for, from gradients at some of the draws; see `isotherm.run.bias`.
-        """
+        """The bias by the step size and gradient noise, measured lazily from gradients at some of the draws; None if unknown."""
         # All repeats have the same distribution: one is enough.
         first = self.split_runs()[0]
         return None if first.bias_probe is None else first.bias_probe.measure(first)
 
     @functools.cached_property
     def part_checks(self) -> list[Check]:
-        """What the coupling, the kernel and the potential find wrong."""
+        """Checks of the coupling, the kernel and the potential."""
         return [] if self.parts is None else self.parts.diagnose(self)
 
     @functools.cached_property
     def distribution_checks(self) -> list[Check]:
-        """What is wrong with the distribution of the draws, and so with every estimate."""
+        """Checks on the distribution of the draws, which limit every estimate."""
         from isotherm.diagnostics.distribution import distribution_checks
 
         return distribution_checks(self)
 
     @property
     def checks(self) -> list[Check]:
-        """Everything that is wrong with the run, with numbers, thresholds and remedies. `summary` prints them.
+        """Warnings about the run, with numbers, thresholds and remedies. `summary` prints them.
 
         Example:
             >>> import isotherm as iso, jax.numpy as jnp
@@ -140,7 +126,7 @@ class Run:
 
     @property
     def choices(self) -> list[dict[str, Any]]:
-        """What pilot runs chose, each with its name, value and reason."""
+        """The choices of pilot runs, each with its name, value and reason."""
         return self.config.get("choices", [])
 
     @property
@@ -150,7 +136,7 @@ class Run:
 
     @property
     def are_particles(self) -> bool:
-        """Whether chains stand for the distribution together."""
+        """Whether chains are particles, which represent the distribution together."""
         return bool(self.config.get("is_joint"))
 
     @property
@@ -160,7 +146,7 @@ class Run:
 
     @property
     def iterations(self) -> np.ndarray:
-        """When each draw was taken."""
+        """The iteration of each draw."""
         return np.asarray(self.times[:])
 
     @property
@@ -175,51 +161,50 @@ class Run:
 
     @property
     def claims_distribution(self) -> bool:
-        """Whether draws are to follow exp(-U / T): not those of a descent without noise, nor of swaps by a buffer."""
+        """Whether draws follow exp(-U / T). Those of a descent without noise, or with swaps by a buffer, do not."""
         return bool(self.config.get("claims_distribution", True))
 
     @property
     def has_died(self) -> bool:
-        """Whether every chain diverged; unknown, and so False, for a run that has not ended."""
+        """Whether every chain diverged; False for a run that has not ended."""
         return bool(np.all(np.asarray(self.stats.get("diverged_at", -1)) >= 0))
 
     @property
     def has_run_axis(self) -> bool:
-        """Whether the leading axis is that of independent repeats."""
+        """Whether the first axis is that of independent runs."""
         return self.log_weights.ndim == 3
 
     def split_runs(self) -> list[Self]:
-        """The independent repeats, each as a run of its own, without an axis for them."""
+        """The independent runs, each without their axis."""
         if not self.has_run_axis:
             return [self]
         return [self._at(number) for number in range(self.log_weights.shape[0])]
 
     def of_sampler(self, number: int, config: dict[str, Any], bias_probe: Any, parts: Any) -> Self:
-        """What belongs to one sampler of a sweep, whose axis comes first."""
+        """The run of one sampler of a sweep, whose axis comes first."""
         return dataclasses.replace(self._at(number), config=config, bias_probe=bias_probe, parts=parts)
 
     def _at(self, number: int) -> Self:
-        """Everything at one place of the first axis."""
+        """The run at one index of the first axis."""
         kept = {name: jax.tree.map(lambda leaf: leaf[number], getattr(self, name)) for name in (*saving.DRAWN, "stats")}
-        probe = self.bias_probe if self.bias_probe is None else self.bias_probe.at(number)
+        probe = None if self.bias_probe is None else self.bias_probe.at(number)
         return dataclasses.replace(self, bias_probe=probe, **kept)
 
     def select(self, draws: Any) -> Self:
-        """The run with some of its draws: those that an index array or a slice picks."""
+        """The run with the draws at an index array or a slice."""
         if not isinstance(draws, slice) and np.asarray(draws).dtype.kind not in "biu":
-            refuse(
-                "draws", "a slice or an array of integers", short(draws), "Write `run.select(slice(100, None))`, say."
-            )
+            remedy = "Write `run.select(slice(100, None))`, say."
+            refuse("draws", "a slice or an array of integers", short(draws), remedy)
         place = (*(slice(None),) * (self.log_weights.ndim - 1), draws)
         picked = {name: jax.tree.map(lambda leaf: leaf[place], getattr(self, name)) for name in saving.DRAWN}
         return dataclasses.replace(self, times=np.asarray(self.times[draws]), **picked)
 
     @property
     def temperature(self) -> float:
-        """The temperature of the draws. A run whose temperature changed between its draws has none."""
+        """The temperature of the draws; refused if it changed between them."""
         found = self.config.get("temperature")
         if found is None:
-            remedy = "Draw at one temperature: leave out the annealed part with `burn_in`."
+            remedy = "Leave out the annealed part with `burn_in`."
             refuse("temperature", "one and the same for all draws", "a schedule that changes between them", remedy)
         return check_real("temperature", found, "Draws without noise follow no distribution.", above=0.0)
 
@@ -228,7 +213,7 @@ class Run:
         return estimates.expectation(function, self.draws, np.asarray(self.log_weights))
 
     def estimate(self, function: Callable[[Any], Any]) -> Estimate:
-        """The weighted mean of `function(position)` with its standard error, its interval, and what limits them.
+        """The weighted mean of `function(position)` with its standard error, interval, bias and checks.
 
         Example:
             >>> import isotherm as iso, jax.numpy as jnp
@@ -236,9 +221,7 @@ class Run:
             >>> found = run.estimate(lambda x: x[0])
             >>> low, high = found.interval(0.95)
         """
-        bias, log_weights = self._small_bias(), np.asarray(self.log_weights)
-        given = (function, self.draws, log_weights, bias, self.are_particles, self.shares_noise)
-        return self._judged(estimates.estimate(*given))
+        return self._estimate_each(estimates.for_each(function))
 
     def mean(self) -> Any:
         """The weighted mean of every coordinate, a pytree like a position. `estimate(lambda x: x)` adds its error.
@@ -250,17 +233,17 @@ class Run:
             >>> run.mean()["a"].shape, run.std()["b"].shape, run.quantile([0.05, 0.95])["a"].shape
             ((2,), (), (2, 2))
         """
-        return moments.mean(self.draws, np.asarray(self.log_weights))
+        return estimates.mean(self.draws, np.asarray(self.log_weights))
 
     def std(self) -> Any:
         """The weighted standard deviation of every coordinate, a pytree like a position."""
-        return moments.std(self.draws, np.asarray(self.log_weights))
+        return estimates.std(self.draws, np.asarray(self.log_weights))
 
     def quantile(self, q: Any) -> Any:
         """Weighted quantiles of every coordinate: the smallest draw up to which at least `q` of the weight lies.
 
         That is `numpy.quantile` with `weights` and method="inverted_cdf". Draws on disk are read once for every
-        `moments.GROUP_BYTES` of their coordinates.
+        `estimates.GROUP_BYTES` of their coordinates.
 
         Args:
             q: a probability, or an array of them, whose axes then come first.
@@ -268,10 +251,10 @@ class Run:
         Returns:
             A pytree like a position.
         """
-        return moments.quantile(q, self.draws, np.asarray(self.log_weights))
+        return estimates.quantile(q, self.draws, np.asarray(self.log_weights))
 
     def effective_sample_size(self) -> float:
-        """The effective number of draws by their weights alone (Kish); autocorrelation is not in it."""
+        """The effective number of draws by their weights alone (Kish), without autocorrelation."""
         return estimates.effective_sample_size(np.asarray(self.log_weights))
 
     def resample(self, num: int, seed: int = 0) -> Any:
@@ -282,14 +265,14 @@ class Run:
         """The weight in each mode; `estimate_mode_masses` adds errors.
 
         Args:
-            modes: centers, shape (num_modes, *position shape): a draw belongs to the nearest one; or a function that maps a
+            modes: centers, shape (num_modes, *position shape), of which each draw belongs to the nearest; or a function from a
                 position to the number of its mode.
-            num_modes: how many modes there are, where `modes` is a function.
+            num_modes: the number of modes, if `modes` is a function.
         """
         return by_mode.mode_masses(modes, self.draws, np.asarray(self.log_weights), num_modes)
 
     def estimate_mode_masses(self, modes: Any, num_modes: int | None = None) -> Estimate:
-        """The weight in each mode with its standard error, as `estimate` gives it; arguments are those of `mode_masses`.
+        """The weight in each mode as an `Estimate`; arguments are those of `mode_masses`.
 
         Example:
             >>> import isotherm as iso, jax.numpy as jnp
@@ -299,8 +282,7 @@ class Run:
             >>> bool(abs(found.mean[0] - 0.5) < 5 * found.std_error[0])
             True
         """
-        given = (modes, self.draws, np.asarray(self.log_weights), num_modes, self._small_bias())
-        return self._judged(by_mode.estimate_mode_masses(*given, self.are_particles, self.shares_noise))
+        return self._estimate_each(by_mode.mode_indicators(modes, self.draws, self.log_weights.ndim, num_modes))
 
     def energy_histogram(self, num_cells: int = 50) -> by_energy.Histogram:
         """The weighted distribution of the energy in cells of equal width."""
@@ -312,43 +294,39 @@ class Run:
         return by_energy.log_density_of_states(self.energy_histogram(num_cells), self.temperature)
 
     def log_z_ratio(self, to: float) -> Estimate:
-        """Log Z(to) - log Z(T) of the integrals of exp(-U / T), with its error; T is the temperature of the run.
+        """Log Z(to) - log Z(T), with its error, where Z(T) is the integral of exp(-U / T) and T the temperature of the run.
 
-        For samplers that flatten the energy: the draws of others hardly overlap with another temperature. Warns where the overlap
-        is too small, and takes off what noise on the energies adds, where that is known.
+        For samplers that flatten the energy: draws of others hardly overlap with another temperature. Warns if the overlap is too
+        small. Corrects for noise on the energies if it is known.
         """
         self._refuse_jacobians()
         log_weights = np.asarray(self.log_weights)
         finite = log_weights[np.isfinite(log_weights)]
         if finite.size == 0 or np.ptp(finite) < 1e-6:
-            remedy = "Use a contour sampler such as `iso.icsgld`; or `reweighted(to)`, and look at its effective draws."
-            refuse("run", "one that flattened the energy", f"{self.name}, whose draws all weigh the same", remedy)
+            remedy = "Use a contour sampler such as `iso.icsgld`; or `reweighted(to)`, and check its effective draws."
+            refuse("run", "one that flattened the energy", f"{self.name}, whose draws have equal weight", remedy)
         tilt, left = self._log_tilt(to)
         given = (log_weights, tilt, self.temperature, to, self._small_bias())
-        found = self._judged(by_energy.log_z_ratio(*given, self.shares_noise))
+        found = self._with_checks(by_energy.log_z_ratio(*given, self.shares_noise))
         noise = by_energy.check_noise(left, 1.0 / self.temperature - 1.0 / to)
         return found._replace(checks=(*found.checks, *noise))
 
     def reweighted(self, to: float) -> Self:
         """The same draws with the weights of another temperature.
 
-        Exact when energies are; also with Gaussian noise that is the same everywhere, and little beside the temperatures.
+        Exact for exact energies, and for normal noise that is the same everywhere and small beside the temperatures.
         """
         self._refuse_jacobians()
         tilt, left = self._log_tilt(to)
         log_weights = np.asarray(self.log_weights, np.float64)
-        # Draws of a diverged chain have no energy, and go on counting for nothing.
+        # Draws of a diverged chain have no energy, and keep weight zero.
         log_weights = log_weights + np.where(np.isfinite(log_weights), tilt, 0.0)
-        # What the steps do to the draws is that of their own temperature.
         bias = None if self.bias is None else self.bias.reweighted(1.0 / self.temperature - 1.0 / to)
         config = {**self.config, "temperature": float(to), **({} if left is None else {"weight_error": left})}
         return dataclasses.replace(self, log_weights=log_weights, config=config, bias_probe=bias)
 
     def _log_tilt(self, to: float) -> tuple[np.ndarray, float | None]:
-        """What log weights gain at another temperature, without what noise on the energies adds, and the most that is left of that.
-
-        None where it is not known what the noise adds.
-        """
+        """What reweighting adds to the log weights, corrected for energy noise, and the error left by it; None if unknown."""
         energies = np.asarray(self.energies)
         tilt = by_energy.log_tilt(energies, self.temperature, to)
         if self.config.get("is_exact"):
@@ -362,14 +340,17 @@ class Run:
             return tilt, None
         return tilt - (at_once[0] - before[0]), at_once[1]
 
-    def _judged(self, found: Estimate) -> Estimate:
-        """The estimate with all that limits it: see `diagnostics.estimates`."""
-        from isotherm.diagnostics.distribution import judged
+    def _estimate_each(self, each: Callable[[Any], Any]) -> Estimate:
+        given = (self.draws, np.asarray(self.log_weights), self._small_bias(), self.are_particles, self.shares_noise)
+        return self._with_checks(estimates.estimate_each(each, *given))
 
-        return judged(self, found, self._small_bias())
+    def _with_checks(self, found: Estimate) -> Estimate:
+        from isotherm.diagnostics.distribution import with_checks
+
+        return with_checks(self, found, self._small_bias())
 
     def _small_bias(self) -> Bias | None:
-        """That of a large position says nothing of a function of all of it."""
+        """The bias, if it was measured at all coordinates, as functions of the position need."""
         return self.bias if is_small(self.draws, self.log_weights.ndim) else None
 
     def _refuse_jacobians(self) -> None:
@@ -378,84 +359,32 @@ class Run:
             refuse("run", "one of free parameters", "energies that hold a Jacobian", remedy)
 
     def __repr__(self) -> str:
-        from isotherm.run.headline import lines_of
+        from isotherm.diagnostics.summary import headlines
 
-        return "\n  ".join(lines_of(self))
+        return "\n  ".join(headlines(self))
 
     def _repr_html_(self) -> str:
-        from isotherm.run.headline import html_of
+        from isotherm.diagnostics.summary import html_table
 
-        return html_of(self)
+        return html_table(self)
 
     def summary(self) -> Any:
-        """Means, spreads and diagnostics per coordinate, with warnings in words; print it.
+        """Means, spreads and diagnostics of the coordinates, and the checks of the run; print it.
 
-        Its `rows` are the coordinates of the table, and its `notes` the lines below it: the first says what was run, the others
-        what to worry about.
+        Its `rows` are the coordinates of the table. Its `notes` are the lines below: a headline, and the checks in words.
         """
         from isotherm.diagnostics.summary import summary_of
 
         return summary_of(self)
 
-    def to_arviz(self, weighted: bool = False) -> Any:
-        """ArviZ's DataTree: draws of equal weight, or, with `weighted`, raw draws with their log weights beside.
-
-        `arviz_stats.summary(run.to_arviz())` is ArviZ's table. `run.to_arviz().to_netcdf("draws.nc")` writes a file, and needs
-        h5netcdf: `pip install "h5netcdf[h5py]"`.
-        """
-        from isotherm.run.export import to_arviz
-
-        return to_arviz(self, weighted)
-
-    def to_dataframe(self) -> Any:
-        """All draws in a pandas.DataFrame, a row for each: chain, draw, coordinates such as `beta[3]`, log_weight and energy.
-
-        With `num_runs` a column `run` comes first. pandas' own statistics ignore the weights; `mean`, `std` and `quantile` of
-        the run honor them. All draws are read into memory.
-        """
-        from isotherm.run.export import to_dataframe
-
-        return to_dataframe(self)
-
-    def plot_trace(self, coordinates: Any = None, axes: Any = None) -> Any:
-        """Coordinates of every chain against iterations. Returns Matplotlib's figure.
-
-        Args:
-            coordinates: which ones: names as in the summary, or numbers counted through the leaves of a position; None is the first
-                two, or the only one.
-            axes: Matplotlib's, one for each of them; None makes a figure.
-        """
-        from isotherm.run.plots import plot_trace
-
-        return plot_trace(self, coordinates, axes)
-
-    def plot_density(self, coordinates: Any = None, bins: int = 100, limits: Any = None, axes: Any = None) -> Any:
-        """The weighted density of one coordinate, or of two, with a color bar. Returns Matplotlib's figure.
-
-        Args:
-            coordinates: one or two: names as in the summary, or numbers counted through the leaves of a position; None is the first
-                two, or the only one.
-            bins: cells along an axis.
-            limits: (low, high) of the axes; None is the range of the draws.
-            axes: Matplotlib's; None makes a figure.
-        """
-        from isotherm.run.plots import plot_density
-
-        return plot_density(self, coordinates, bins, limits, axes)
-
-    def plot_energy(self, bins: int = 60, axes: Any = None) -> Any:
-        """Energies against iterations, and their weighted distribution. Returns Matplotlib's figure.
-
-        Args:
-            bins: cells of the distribution.
-            axes: two of Matplotlib's; None makes a figure.
-        """
-        from isotherm.run.plots import plot_energy
-
-        return plot_energy(self, bins, axes)
+    to_arviz = export.to_arviz
+    to_dataframe = export.to_dataframe
+    plot_trace = plots.plot_trace
+    plot_density = plots.plot_density
+    plot_energy = plots.plot_energy
 
     def save(self, folder: str | pathlib.Path) -> None:
-        """Write the run to a new folder for `iso.load`. It holds no checkpoint: runs that may go on need `sample(out=...)`."""
+        """Write the run to a new folder for `iso.load`. It cannot be resumed; for that use `sample(out=...)`."""
         place = check_folder("folder", folder, 'Write `run.save("my-run")`, say.')
         check_written_path("folder", place)
         saving.save(self, place)

@@ -1,17 +1,16 @@
-"""Standard errors of weighted means, from sums over stretches of the chains; and when there is none to be had.
+"""Standard errors and R-hat of weighted means, from sums over stretches of the chains.
 
 The mean is m = sum w f / sum w. Its error is that of the sum of z = w (f - m) / sum w, to first order. Every chain is cut into
-stretches, at least 128 in all, whose sums of z are merged in pairs until neighbors are no longer correlated: from then on
-stretches count as independent, and m has the variance B / (B - 1) sum_b z_b^2 (1 + 2 r), with r the correlation of neighbors that
-is left. Correlations are taken around the mean of all chains, so that chains which stay apart are seen to be correlated with
-themselves, and end as one stretch each.
+stretches, at least 128 in all, whose sums of z are merged in pairs until neighbors are no longer correlated. Stretches then count
+as independent, and m has the variance B / (B - 1) sum_b z_b^2 (1 + 2 r), with r the remaining correlation of neighbors.
+Correlations are taken around the mean of all chains: chains that stay apart are correlated with themselves, and end as one stretch
+each.
 
-Chains that see the same mini-batches share their noise, of which the mean of many chains has as much as one chain. The variance is
-then multiplied by F = sum_b (sum of z_b over the chains of a run)^2 / sum of all z_b^2, where that is above 1. For independent
-chains it is 1 on average.
+Chains that see the same mini-batches share their noise, which does not average out over chains. The variance is then multiplied by
+F = sum_b (sum of z_b over the chains of a run)^2 / sum of all z_b^2, if that is above 1. For independent chains it is 1 on average.
 
-The error has 2 / (1 / k - 1 / B) degrees of freedom, B - 1 at most, where k = (sum z_b^2)^2 / sum z_b^4 stretches carry it: a third
-of them if sums are normal, which gives B, and fewer for functions with a heavy tail, whose intervals are wider.
+The error has 2 / (1 / k - 1 / B) degrees of freedom, B - 1 at most, where k = (sum z_b^2)^2 / sum z_b^4 stretches carry it: B / 3
+if sums are normal, which gives B degrees, and fewer for heavy tails, whose intervals are wider.
 """
 
 from collections.abc import Iterator
@@ -22,43 +21,59 @@ import scipy
 
 from isotherm.foundation import checks
 from isotherm.foundation.checks import Check
-from isotherm.run.agreement import MAX_STRETCHES, Stretches, drift_of, largest_r_hat, r_hat_of
 
-# Neighbors with a correlation above this are merged. Larger values give errors that are too small for slow chains.
+MAX_STRETCHES = 128
+# Per chain, if it has as many draws. Chains with shared noise need more: their error is that of sums over chains.
+_MIN_STRETCHES, _MIN_SHARED = 8, 32
+# Neighbors with a correlation above this are merged. Larger values underestimate the errors of slow chains.
 _MAX_CORRELATION = 0.15
-# With fewer chains than this, chain by chain, an interval holds only if every chain has seen the distribution several times.
+# With fewer chains than this, intervals hold only if every chain has so many effective draws.
 _MANY_CHAINS = 8
 _DRAWS_PER_CHAIN = 5.0
-# Of 128 stretches and more an excursion that happened once, and does not end within a stretch, leaves fewer than this to carry the
-# error. Heavy tails alone seldom do.
+# An excursion that happened once leaves fewer stretches than this to carry the error. Heavy tails alone seldom do.
 _MIN_CARRYING, _MIN_DEGREES = 8.0, 3.0
-# Ratios above this are not worth their digits.
+# Larger ratios are printed without digits.
 _MAX_DEVIATIONS = 1e3
-# Of a square: what rounding leaves of a variance.
+# Rounding error of a variance, relative to the mean square.
 _ROUNDING = 1e-13
-# The least that the largest weight must be over the mean for a tail to be looked for.
+# The tail of the weights matters only if the largest is above this many means.
 _MIN_OVER_MEAN = 10.0
+# R-hat below this is never reported; the p-value at which chains differ.
+_MIN_R_HAT, _P_VALUE = 1.01, 1e-3
+
+
+class Stretches(NamedTuple):
+    """Sums over C chains of S stretches each, for K functions.
+
+    Attributes:
+        mass: of the weights, shape (C, S).
+        first: of weights times values, shape (C, S, K).
+        second: of weights times squared values, shape (C, S, K).
+    """
+
+    mass: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
 
 
 class Errors(NamedTuple):
-    """What stretches say of K means.
+    """Errors of K means, arrays of shape (K,) except for `tail`, `num_halves` and `is_single`.
 
     Attributes:
-        mean: shape (K,).
-        std_error: shape (K,); NaN where it is unknown.
-        degrees: of freedom of the error, shape (K,).
-        effective_draws: independent draws of equal weight with that error, shape (K,).
-        spread: the standard deviation under the weights, shape (K,).
-        r_hat: shape (K,); NaN for a single draw.
-        is_slow: whether too few autocorrelation times fit into the run, shape (K,).
-        is_rare: whether a few stretches carry the error, shape (K,).
+        mean: the weighted means.
+        std_error: NaN if unknown.
+        degrees: of freedom of the error.
+        effective_draws: independent draws of equal weight with that error.
+        spread: the weighted standard deviation.
+        r_hat: NaN for a single draw.
+        is_slow: whether too few autocorrelation times fit into the run.
+        is_rare: whether a few stretches carry the error.
         tail: the shape of the weights' tail; see `tail_shape`.
-        num_halves: the parts that R-hat compares.
-        draws_within: effective draws if all chains had one mean, shape (K,).
-        drift: how far the first eighth of the run is from its second half, in standard deviations of that, shape (K,); zero where
-            chance explains it.
+        num_halves: the half-chains that R-hat compares.
+        draws_within: effective draws if all chains had one mean.
+        drift: from the second half of the run to its first eighth, in standard deviations; zero if chance explains it.
         is_single: whether one draw has all of the weight.
-        is_constant: whether all draws have the same value, shape (K,).
+        is_constant: whether all draws have the same value.
     """
 
     mean: np.ndarray
@@ -77,13 +92,18 @@ class Errors(NamedTuple):
     is_constant: np.ndarray
 
 
+def num_stretches(num_chains: int, num_draws: int, shares_noise: bool = False) -> int:
+    """Stretches of a chain: the smallest power of two that gives `MAX_STRETCHES` in all, and no more than there are draws."""
+    number, least = 1, _MIN_SHARED if shares_noise else _MIN_STRETCHES
+    while (num_chains * number < MAX_STRETCHES or number < least) and 2 * number <= num_draws:
+        number *= 2
+    return number
+
+
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")
 def errors_of(stretches: Stretches, log_weights: np.ndarray, num_sharing: int = 1) -> Errors:
-    """Means, standard errors and R-hat; the weights say whether any error can be known.
-
-    So many chains in turn share their noise.
-    """
-    # A chain without weight, such as one that diverged, says nothing of the error.
+    """Means, standard errors and R-hat, where each `num_sharing` chains in turn share their noise."""
+    # A chain of weight zero, such as one that diverged, does not count.
     has_weight = stretches.mass.sum(axis=1) > 0
     runs = np.arange(len(has_weight))[has_weight] // num_sharing
     stretches = Stretches(*(part[has_weight] for part in stretches))
@@ -92,7 +112,6 @@ def errors_of(stretches: Stretches, log_weights: np.ndarray, num_sharing: int = 
     mean = first.sum(axis=(0, 1)) / total
     square = second.sum(axis=(0, 1)) / total
     spread = np.maximum(square - mean**2, 0.0)
-    # Where all values are the same the sums leave rounding.
     is_constant = spread <= _ROUNDING * square
     spread = np.where(is_constant, 0.0, spread)
     sums = (first - mean * mass[..., None]) / total
@@ -107,8 +126,6 @@ def errors_of(stretches: Stretches, log_weights: np.ndarray, num_sharing: int = 
         merged = np.where(is_shared, np.minimum(merged, of_runs.shape[0] * of_runs.shape[1]), merged)
         carrying = np.where(is_shared, np.minimum(carrying, _num_carrying(of_runs)), carrying)
     degrees = np.minimum(merged - 1.0, 2.0 / np.maximum(1.0 / carrying - 1.0 / merged, 1e-12))
-    # A single draw has no spread, which says nothing of how far it is from the mean.
-    is_single = np.count_nonzero(np.isfinite(log_weights)) == 1
     effective = np.where((variance > 0) & ~is_constant, spread / variance, np.nan)
     of_chain = np.sum(sums, axis=1, keepdims=True) * (mass / np.sum(mass, axis=1, keepdims=True))[..., None]
     draws_within = spread / np.maximum(_variance(sums - of_chain, is_centered=True)[0], 1e-300)
@@ -119,38 +136,43 @@ def errors_of(stretches: Stretches, log_weights: np.ndarray, num_sharing: int = 
     if mass.size >= MAX_STRETCHES:
         is_rare |= _num_carrying(sums) < _MIN_CARRYING
     tail = tail_that_matters(log_weights)
+    num_used = np.count_nonzero(np.isfinite(log_weights))
     is_slow, is_rare = is_slow & ~is_constant, is_rare & ~is_constant
     is_unknown = is_slow | is_rare | (tail > checks.HEAVY_TAIL.limit) | is_constant
-    known = np.where(is_unknown, np.nan, np.sqrt(variance))
     return Errors(
-        mean,
-        known,
-        degrees,
-        effective,
-        np.sqrt(spread),
-        np.where(is_constant, np.nan, r_hat_of(stretches, np.count_nonzero(np.isfinite(log_weights)) / num_chains)),
-        is_slow,
-        is_rare,
-        tail,
-        num_chains * min(mass.shape[1], 2),
-        draws_within,
-        np.where(is_constant, 0.0, drift_of(stretches, draws_of_drift)),
-        is_single,
-        is_constant,
+        mean=mean,
+        std_error=np.where(is_unknown, np.nan, np.sqrt(variance)),
+        degrees=degrees,
+        effective_draws=effective,
+        spread=np.sqrt(spread),
+        r_hat=np.where(is_constant, np.nan, _r_hat(stretches, num_used / num_chains)),
+        is_slow=is_slow,
+        is_rare=is_rare,
+        tail=tail,
+        num_halves=num_chains * min(mass.shape[1], 2),
+        draws_within=draws_within,
+        drift=np.where(is_constant, 0.0, _drift(stretches, draws_of_drift)),
+        is_single=num_used == 1,
+        is_constant=is_constant,
     )
 
 
+def half_width(std_error: np.ndarray, degrees: np.ndarray, level: float) -> np.ndarray:
+    """Half the width of an interval; NaN if the error is unknown."""
+    return std_error * scipy.special.stdtrit(np.maximum(degrees, 1.0), 0.5 + 0.5 * level)
+
+
 def _num_carrying(sums: np.ndarray) -> np.ndarray:
-    """How many stretches carry the error, shape (K,); all where there is none."""
+    """How many stretches carry the error, shape (K,); all if it is zero."""
     square, fourth = np.sum(sums**2, axis=(0, 1)), np.sum(sums**4, axis=(0, 1))
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(fourth > 0, square**2 / fourth, sums.shape[0] * sums.shape[1])
 
 
 def _variance(sums: np.ndarray, is_centered: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The variance of the mean, the number of stretches once they are merged, and how many carry it; each of shape (K,).
+    """The variance of the mean, the number of merged stretches, and how many carry the variance; each of shape (K,).
 
-    Where the mean of every chain was taken off, which lowers squares and correlations, two stretches of a chain stay apart.
+    Sums that are centered chain by chain, which lowers squares and correlations, keep two stretches per chain.
     """
     number = sums.shape[2]
     variance, merged, carrying = np.zeros(number), np.zeros(number), np.zeros(number)
@@ -161,7 +183,7 @@ def _variance(sums: np.ndarray, is_centered: bool = False) -> tuple[np.ndarray, 
         square = np.sum(sums**2, axis=(0, 1))
         products = np.sum(sums[:, 1:] * sums[:, :-1], axis=(0, 1))
         with np.errstate(divide="ignore", invalid="ignore"):
-            # Around a mean that was estimated from the same sums, correlations are too low by about one over their number.
+            # Centering by the estimated mean lowers correlations by about one over the number of sums.
             together = 1.0 / max(length - 1, 1) if is_centered else 1.0 / count
             correlation = np.where(square > 0, products / square * length / max(length - 1, 1), 0.0) + together
         is_last = length == 1 or (is_centered and length == 2)
@@ -176,19 +198,70 @@ def _variance(sums: np.ndarray, is_centered: bool = False) -> tuple[np.ndarray, 
         sums = sums.reshape(num_chains, length // 2, 2, number).sum(axis=2)
 
 
+def _r_hat(stretches: Stretches, draws_per_chain: float) -> np.ndarray:
+    """sqrt((n - 1) / n * (1 + B / W)) over weighted halves of chains of n draws; NaN for halves of fewer than two draws.
+
+    B is the variance of their means, W that within them: 1 on average for independent draws, however few.
+    """
+    num_chains, length, number = stretches.first.shape
+    halves = min(length, 2)
+    mass, first, second = (part.reshape(num_chains * halves, length // halves, -1).sum(axis=1) for part in stretches)
+    draws = draws_per_chain / halves
+    if len(mass) < 2 or draws < 2:
+        return np.full(number, np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = mass / mass.sum()
+        mean = np.where(mass > 0, first / mass, 0.0)
+        within = np.sum(share * np.where(mass > 0, second / mass - mean**2, 0.0), axis=0)
+        between = np.sum(share * (mean - np.sum(share * mean, axis=0)) ** 2, axis=0)
+        between *= len(mass) / (len(mass) - 1)
+        squared = (1.0 - 1.0 / draws) * (1.0 + between / np.maximum(within, 0.0))
+        return np.where(between > 0, np.sqrt(np.maximum(squared, 1.0)), 1.0)
+
+
+def _max_r_hat(num_halves: int, draws_within: np.ndarray) -> np.ndarray:
+    """The threshold of R-hat, shape (K,): at most 1.05, higher for many functions, lower for many draws.
+
+    For chains that agree R-hat^2 - 1 is about a chi-square with a degree less than halves, over the effective draws. For few draws
+    a larger value may be chance, which is a check of its own (`checks.LARGE_R_HAT`).
+    """
+    degrees = max(num_halves - 1, 1)
+    chance = scipy.special.chdtri(degrees, _P_VALUE / len(draws_within))
+    expected = chance / np.maximum(draws_within, 1.0)
+    usual = (checks.DISAGREEMENT.limit**2 - 1.0) * chance / scipy.special.chdtri(degrees, _P_VALUE)
+    return np.sqrt(1.0 + np.clip(2.0 * expected, _MIN_R_HAT**2 - 1.0, np.maximum(usual, expected)))
+
+
+@np.errstate(divide="ignore", invalid="ignore", over="ignore")
+def _drift(stretches: Stretches, draws_within: np.ndarray) -> np.ndarray:
+    """See `Errors.drift`."""
+    length = stretches.mass.shape[1]
+    if length < 2:
+        return np.zeros(stretches.first.shape[2])
+    early, late = (
+        [part[:, span].sum(axis=(0, 1)) for part in stretches]
+        for span in (slice(max(length // 8, 1)), slice(length // 2, None))
+    )
+    spread = np.sqrt(np.maximum(late[2] / late[0] - (late[1] / late[0]) ** 2, 1e-300))
+    moved = (early[1] / early[0] - late[1] / late[0]) / spread
+    total = stretches.mass.sum()
+    error = np.sqrt((total / early[0] + total / late[0]) / np.maximum(draws_within, 1.0))
+    limit = scipy.special.ndtri(1.0 - _P_VALUE / (2 * len(moved)))
+    return np.where((np.abs(moved) > 1.5 * limit * error) & (np.abs(moved) > checks.DRIFT.limit), moved, 0.0)
+
+
 def tail_that_matters(log_weights: np.ndarray) -> float:
-    """The shape of the tail, or minus infinity where no weight is far above the mean, whatever a fit to the largest says."""
+    """`tail_shape`, or minus infinity if no weight is far above the mean."""
     flat = _finite(log_weights)
     is_flat = flat.size == 0 or _MIN_OVER_MEAN * np.exp(flat - flat.max()).mean() > 1.0
-    return -np.inf if is_flat else tail_shape(log_weights)
+    return -np.inf if is_flat else tail_shape(flat)
 
 
 def tail_shape(log_weights: np.ndarray) -> float:
     """The shape k of a generalized Pareto tail of the weights; above 0.5 they have no variance. Minus infinity for bounded ones.
 
     Reference:
-        Zhang and Stephens 2009, equations (4) to (8); the use for weights is Vehtari et al. 2024, "Pareto smoothed importance
-        sampling".
+        Zhang and Stephens 2009, equations (4) to (8); Vehtari et al. 2024, "Pareto smoothed importance sampling".
     """
     flat = _finite(log_weights)
     number = int(min(len(flat) / 5, 3 * np.sqrt(len(flat))))
@@ -208,6 +281,11 @@ def tail_shape(log_weights: np.ndarray) -> float:
     return float(np.mean(np.log1p(-slope * excess)))
 
 
+def _finite(log_weights: np.ndarray) -> np.ndarray:
+    flat = np.asarray(log_weights, np.float64)
+    return flat[np.isfinite(flat)]
+
+
 def checks_of(errors: Errors) -> tuple[Check, ...]:
     """Errors that are unknown, and chains that disagree."""
     return tuple([*_unknown_errors(errors), *_chains(errors)])
@@ -218,29 +296,24 @@ def _unknown_errors(errors: Errors) -> Iterator[Check]:
         yield checks.ONE_DRAW.found("The error is unknown: there is one draw.", "Run longer, or lower `thinning`.")
     elif np.any(errors.is_constant):
         yield checks.CONSTANT.found(
-            "The error is unknown: all draws have the same value. An event that no draw met, or that all met, may still be "
-            "possible or uncertain."
+            "The error is unknown: all draws have the same value. An event in none or all of the draws may still be possible or "
+            "uncertain."
         )
     if errors.tail > checks.HEAVY_TAIL.limit:
         yield checks.HEAVY_TAIL.found(
             f"The error is unknown: the weights have so heavy a tail (shape {errors.tail:.2f}, above {checks.HEAVY_TAIL.limit}) "
-            "that a single further draw may change the mean.",
+            "that one more draw may change the mean.",
             "Flatten less (`zeta`), or reweight to a temperature closer to that of the run.",
             shape=errors.tail,
         )
     if np.any(errors.is_slow):
         number = float(np.min(errors.effective_draws[errors.is_slow]))
-        yield checks.SLOW_MIXING.found(
-            f"The error is unknown: chains mix so slowly that the run holds about {number:.2g} independent draws.",
-            f"Run longer, or use {_MANY_CHAINS} chains or more.",
-            effective_draws=number,
-        )
+        text = f"The error is unknown: chains mix slowly, and the run holds about {number:.2g} independent draws."
+        remedy = f"Run longer, or use {_MANY_CHAINS} chains or more."
+        yield checks.SLOW_MIXING.found(text, remedy, effective_draws=number)
     if np.any(errors.is_rare):
-        yield checks.RARE_EVENTS.found(
-            "The error is unknown: a few stretches of the run carry it, such as the one visit to a mode or to the far tail of what "
-            "is averaged.",
-            "Run longer, until such rare events have happened many times.",
-        )
+        text = "The error is unknown: a few stretches of the run carry it, such as the one visit to a mode or to a far tail."
+        yield checks.RARE_EVENTS.found(text, "Run longer, until such rare events have happened many times.")
 
 
 def _chains(errors: Errors) -> Iterator[Check]:
@@ -248,30 +321,20 @@ def _chains(errors: Errors) -> Iterator[Check]:
     if np.any(errors.drift):
         worst = float(np.max(np.abs(errors.drift)))
         far = f"up to {worst:.2g}" if worst < _MAX_DEVIATIONS else "many"
-        yield checks.DRIFT.found(
-            f"The start of the run is {far} standard deviations from its end: chains were still in their burn-in.",
-            "Lengthen the burn-in (`burn_in`), or run longer.",
-            deviations=worst,
-        )
+        text = f"The start of the run is {far} standard deviations from its end: chains were still in their burn-in."
+        yield checks.DRIFT.found(text, "Lengthen the burn-in (`burn_in`), or run longer.", deviations=worst)
     r_hat = np.nan_to_num(errors.r_hat, nan=1.0)
-    is_apart = r_hat > largest_r_hat(errors.num_halves, errors.draws_within)
+    is_apart = r_hat > _max_r_hat(errors.num_halves, errors.draws_within)
     if np.any(is_apart):
         worst = float(np.max(r_hat[is_apart]))
         shown = f"{worst:.3g}" if worst < _MAX_DEVIATIONS else "above 1,000"
-        yield checks.DISAGREEMENT.found(
-            f"Chains disagree with one another (R-hat {shown}): each has seen a part of the distribution only.",
-            "Errors hold if their starts follow the distribution.",
-            r_hat=worst,
-        )
+        text = f"Chains disagree (R-hat {shown}): each has seen only a part of the distribution."
+        yield checks.DISAGREEMENT.found(text, "Errors hold if their starts follow the distribution.", r_hat=worst)
     is_short = (r_hat > checks.LARGE_R_HAT.limit) & ~is_apart
     if np.any(is_short):
         worst, number = float(np.max(r_hat[is_short])), float(np.min(errors.draws_within[is_short]))
-        yield checks.LARGE_R_HAT.found(
-            f"R-hat is {worst:.3g}, with about {number:.0f} effective draws: too few to tell whether chains agree.",
-            "Run longer.",
-            r_hat=worst,
-            effective_draws=number,
-        )
+        text = f"R-hat is {worst:.3g}, with about {number:.0f} effective draws: too few to tell whether chains agree."
+        yield checks.LARGE_R_HAT.found(text, "Run longer.", r_hat=worst, effective_draws=number)
         return
     is_few = np.isfinite(errors.std_error) & (errors.std_error > 0)
     is_few &= errors.effective_draws < checks.FEW_DRAWS.limit
@@ -279,13 +342,3 @@ def _chains(errors: Errors) -> Iterator[Check]:
         number = float(np.min(errors.effective_draws[is_few]))
         text = f"There are only about {number:.0f} effective draws: errors are rough."
         yield checks.FEW_DRAWS.found(text, "Run longer.", effective_draws=number)
-
-
-def _finite(log_weights: np.ndarray) -> np.ndarray:
-    flat = np.asarray(log_weights, np.float64).reshape(-1)
-    return flat[np.isfinite(flat)]
-
-
-def half_width(std_error: np.ndarray, degrees: np.ndarray, level: float) -> np.ndarray:
-    """Half the width of an interval; NaN where the error is unknown."""
-    return std_error * scipy.special.stdtrit(np.maximum(degrees, 1.0), 0.5 + 0.5 * level)
