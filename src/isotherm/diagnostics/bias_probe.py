@@ -159,9 +159,9 @@ class BiasProbe:
         rng = np.random.default_rng(self.words)
         signs = rng.choice((-1.0, 1.0), (chains, number, len(coordinates)))
         away = scale[:, None] * signs
-        sides = [_moved(rows[0], coordinates, side * away) for side in (0.0, 1.0, -1.0)]
+        sides = [_moved(rows[0], coordinates, side * away) for side in (1.0, -1.0)]
         is_exact = self.potential.is_exact
-        points = [*sides, sides[0]][: 3 if is_exact else 4]
+        points = [rows[0], *sides, rows[0]][: 3 if is_exact else 4]
         # All points of a draw use the same batch, except for the last.
         batches = np.arange(chains * number).reshape(number, chains)
         numbers = np.concatenate([batches + (place == 3) * batches.size for place in range(len(points))])
@@ -172,7 +172,7 @@ class BiasProbe:
 
         stacked = jax.tree.map(stack, *points)
         states = jax.tree.map(stack, *[rows[1]] * len(points))
-        mode = run.config["settings"]["chain_mode"]
+        mode, temperature = run.config["settings"]["chain_mode"], float(run.config["temperature"])
         parts = self.sampler.parts(self.potential.on_device(), mode, number_dtype(stacked))
         # The first batch of an epoch is a full one.
         places = np.zeros(len(points) * number, np.int32)
@@ -180,7 +180,6 @@ class BiasProbe:
         centers = centers_of(rows[0], log_weights, wells)
         given = (Points(stacked, states, keys, places, around), coordinates, centers, np.int32(run.num_steps - 1))
         found = program_cache.call(evaluate_probes, parts, *jax.device_put((self.coupling, *given)))
-        temperature = float(run.config["temperature"])
         energy, gradient, pull, virial = (
             np.moveaxis(np.asarray(part, np.float64).reshape(len(points), number, *part.shape[1:]), 1, 2) / temperature
             for part in found
@@ -188,7 +187,7 @@ class BiasProbe:
         here, ahead, behind = (scale[:, None] * part for part in pull[:3])
         other = here if is_exact else scale[:, None] * pull[3]
         # Simpson's rule along the displacement, after rounding.
-        ends = [flat_numbers(side, 2)[..., coordinates] for side in sides[1:]]
+        ends = [flat_numbers(side, 2)[..., coordinates] for side in sides]
         along = np.sum((ends[0] - ends[1]) * (gradient[1] + 4.0 * gradient[0] + gradient[2]), axis=-1) / 6.0
         jumps = energy[1] - energy[2] - along
         if not self.potential.has_gradient_of_energy:
@@ -245,7 +244,7 @@ class BiasProbe:
         is_known = errors is not None and not (is_exact and self.sampler.coupling.log_weights is not None)
         return Dynamics(
             1.0,  # Energies are in units of the temperature.
-            (errors.curvature, errors.noise) if is_known and errors is not None else None,
+            (errors.curvature, errors.noise) if errors is not None and is_known else None,
             epoch,
             np.asarray(run.times[chosen]) % (1 if epoch is None else epoch.length),
             0.0 if errors is None else errors.assumed_variance * np.mean(scale**2, axis=0) / temperature,

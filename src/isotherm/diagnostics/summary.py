@@ -6,14 +6,14 @@ import math
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 
-from isotherm.diagnostics.bias_checks import Named, bias_checks
+from isotherm.diagnostics.bias_checks import bias_checks
 from isotherm.diagnostics.chains import chain_checks, close_starts, disagreement, projections
 from isotherm.foundation import checks
 from isotherm.foundation.checks import Check
-from isotherm.foundation.positions import Shapes, coordinate_name, of_small_leaves, shapes_of
+from isotherm.foundation.positions import coordinate_name, of_small_leaves, shapes_of
 from isotherm.foundation.printable import printable
 from isotherm.run.run import Run
 from isotherm.run.storage.saving import TIMINGS
@@ -86,10 +86,7 @@ def summary_of(run: Run) -> Summary:
     few = of_small_leaves(shapes, _FEW)[:_ROWS_OF_LARGE]
     judged = np.unique(np.concatenate([few, np.linspace(0, size - 1, min(size, _MAX_JUDGED)).astype(int)]))
 
-    def coordinates(x):
-        return jnp.concatenate([leaf.astype(float).reshape(-1) for leaf in jax.tree.leaves(x)])[judged]
-
-    found = run.estimate(coordinates)
+    found = run.estimate(lambda x: ravel_pytree(jax.tree.map(lambda leaf: leaf.astype(float), x))[0][judged])
     known = _REPLACED | ({check.name for check in run.distribution_checks} if has_law else set())
     found = found._replace(checks=tuple(check for check in found.checks if check.name not in known))
     nothing = np.full_like(found.mean, np.nan)
@@ -107,7 +104,7 @@ def summary_of(run: Run) -> Summary:
             largest = int(np.nanargmax(found.r_hat))
             headline += f" Largest R-hat: {found.r_hat[largest]:.3f}, of `{names[largest]}`."
         limits = list(found.checks) or projections(run, judged, found)
-        all_checks += [*_bias(run, shapes), *limits, *disagreement(run, judged, found)]
+        all_checks += [*bias_checks(run), *limits, *disagreement(run, judged, found)]
     return Summary(rows, headline, all_checks, size)
 
 
@@ -125,23 +122,6 @@ def _checks_of_run(run: Run) -> list[Check]:
         remedy += ", or flatten less (`zeta`)." if "theta" in run.stats else "."
         found.append(checks.FEW_WEIGHTS.found(text, remedy, effective_draws=effective, share=effective / total))
     return found
-
-
-def _bias(run: Run, shapes: Shapes) -> list[Check]:
-    """Checks of the bias, or why it is not measured."""
-    if run.bias is not None:
-        names = [f"`{coordinate_name(shapes, place)}`" for place in run.bias.coordinates]
-        rejected = float(np.mean(run.stats.get("num_rejected", 0.0))) / run.num_steps
-        has_batches = run.config.get("batch_size") is not None
-        return bias_checks(run.bias, Named(names, list(shapes), rejected, has_batches, run.are_particles))
-    is_collected = run.config.get("collect") not in (None, "identity") and not run.config.get("is_constrained")
-    if not run.config.get("temperature") or not (is_collected or run.config.get("is_streamed")):
-        return []
-    text = (
-        "The bias of the step size and of mini-batches is not measured for data that stream from a large file, or for draws "
-        "that are not positions (`collect`)."
-    )
-    return [checks.UNMEASURED_BIAS.found(text, "Compare with a run at half the step size.")]
 
 
 def _headline(run: Run) -> str:

@@ -145,11 +145,12 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
         probes = _bias_probes(prepared, carry)
     parts = [CheckedParts((sampler.coupling, sampler.kernel, prepared.potential)) for sampler in prepared.samplers]
     is_single = prepared.layout.num_samplers is None
+    known = {"stats": stats, "config": prepared.configs[0], "environment": environment()}
     totals = {"num_steps": iteration, **timings}
     if is_lost:
         # Wherever the block ended: the result must not depend on that.
         totals["num_steps"] = min(iteration, int(diverged_at.max()) + 1)
-    run = Run.assemble(sink.read(), times, stats, prepared.configs[0], environment(), **totals)
+    run = Run.assemble(sink.read(), times, **known, **totals)
     if is_single:
         run = dataclasses.replace(run, bias_probe=probes[0], parts=parts[0]).without_noise()
     if host.folder is not None:

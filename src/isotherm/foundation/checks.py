@@ -223,5 +223,3 @@ OVERLAP = Kind("overlap", "draws that represent another temperature", _DOUBT)
 HIDDEN_UNITS = Kind("hidden-units", "weights that are equivalent by symmetry", _REMARK)
 ESCAPE = Kind("escape", "chains that drift away from their starts", _FAULT, 1.4)
 APART = Kind("apart", "chains that stay in different regions", _FAULT, 2.0)
-
-CHECKS: dict[str, Kind] = {kind.name: kind for kind in list(globals().values()) if isinstance(kind, Kind)}

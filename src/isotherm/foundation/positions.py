@@ -1,4 +1,4 @@
-"""Positions as named leaves and as columns of coordinates: `beta[3]`, or `x[3]` for a position that is one array."""
+"""Names and columns of coordinates: `beta[3]`, or `x[3]` for a position that is one array."""
 
 import math
 from typing import Any
@@ -10,7 +10,7 @@ Shapes = dict[str, tuple[int, ...]]
 
 
 def named_leaves(tree: Any) -> dict[str, Any]:
-    """Leaves by a name made from their path, in the order of the tree."""
+    """Leaves by the names of their paths, in the order of the tree."""
     found = jax.tree_util.tree_leaves_with_path(tree)
     names = [jax.tree_util.keystr(path, simple=True, separator="-") or "value" for path, _ in found]
     if len(set(names)) < len(names):
@@ -19,12 +19,12 @@ def named_leaves(tree: Any) -> dict[str, Any]:
 
 
 def shapes_of(draws: Any, lead: int) -> Shapes:
-    """Shapes of the leaves of a position by their names, from draws with `lead` axes before those of the position."""
+    """Shapes of the leaves of a position by name, from draws with `lead` leading axes."""
     return {name: tuple(leaf.shape[lead:]) for name, leaf in leaves_by_name(draws).items()}
 
 
 def leaves_by_name(draws: Any) -> dict[str, Any]:
-    """The leaves of a position, or of draws, by the names that users see."""
+    """Leaves by the names that users see."""
     return {"x": draws} if jax.tree_util.all_leaves([draws]) else named_leaves(draws)
 
 
@@ -44,7 +44,7 @@ def coordinate_name(shapes: Shapes, number: int) -> str:
 
 
 def coordinate_names(shapes: Shapes) -> list[str]:
-    """The names of all coordinates, in the order of the leaves."""
+    """The names of all coordinates."""
     return [
         f"{name}{[int(part) for part in place]}" if place else name
         for name, shape in shapes.items()
@@ -53,7 +53,7 @@ def coordinate_names(shapes: Shapes) -> list[str]:
 
 
 def of_small_leaves(shapes: Shapes, few: int) -> np.ndarray:
-    """The places of the coordinates of leaves that hold up to a few numbers, counted through the leaves.
+    """The coordinates, counted through the leaves, of leaves with up to `few` numbers.
 
     Example:
         >>> of_small_leaves({"alpha": (), "beta": (2, 3), "gamma": (2,)}, 4)
@@ -66,7 +66,7 @@ def of_small_leaves(shapes: Shapes, few: int) -> np.ndarray:
 
 
 def columns(draws: Any, lead: int, places: np.ndarray) -> np.ndarray:
-    """Coordinates at the increasing `places` of all draws, without a copy of the others: positions may be networks.
+    """Coordinates at the increasing `places` of all draws, without a copy of the others.
 
     Example:
         >>> columns({"a": np.zeros((5, 2)), "b": np.ones((5, 3))}, 1, np.array([1, 4])).tolist()[0]
@@ -78,13 +78,12 @@ def columns(draws: Any, lead: int, places: np.ndarray) -> np.ndarray:
         here = places[(places >= first) & (places < first + size)] - first
         first += size
         if len(here):
-            # A view of an array in memory; one on disk is read leaf by leaf.
             flat = np.asarray(leaf).reshape(*leaf.shape[:lead], size)
             found.append(np.asarray(flat[..., here], np.float64))
     return np.concatenate(found, axis=-1)
 
 
 def flat_numbers(tree: Any, lead: int) -> np.ndarray:
-    """The numbers of positions with so many leading axes, in one array of double precision."""
+    """All coordinates of positions with `lead` leading axes, in double precision."""
     leaves = [np.asarray(leaf, np.float64) for leaf in jax.tree.leaves(tree)]
     return np.concatenate([leaf.reshape(*leaf.shape[:lead], -1) for leaf in leaves], axis=-1)

@@ -1,8 +1,8 @@
-"""Texts that may come from anywhere, such as a file, on their way to a terminal."""
+"""Untrusted texts for a terminal."""
 
 
 def printable(text: str) -> str:
-    r"""The text with control characters, and others that cannot be printed, written out as in Python's literals.
+    r"""The text with unprintable characters escaped as in Python literals.
 
     Example:
         >>> print(printable("a" + chr(27) + "[2J"))

@@ -1,4 +1,4 @@
-"""Texts on a terminal as they are: what a user or a file wrote is never taken as markup or as a command to the terminal."""
+"""A terminal for untrusted texts."""
 
 from typing import Any
 
@@ -9,9 +9,9 @@ from isotherm.foundation.printable import printable
 
 
 class PlainConsole(Console):
-    r"""A console that prints strings as they are: brackets and colons are no markup, and control characters are written out.
+    r"""A console that prints strings literally, without markup and with control characters escaped.
 
-    Styles are given as arguments, or in a `rich.text.Text`.
+    Pass styles as arguments, or in a `rich.text.Text`.
 
     Example:
         >>> PlainConsole().print("runs/[red]x[/]/:dog:" + chr(27) + "[2J")

@@ -3,12 +3,11 @@
 import math
 from typing import TYPE_CHECKING, Any
 
-import jax
 import numpy as np
 
 from isotherm.foundation.errors import refuse, short
 from isotherm.foundation.optional import require
-from isotherm.foundation.positions import coordinate_name, coordinate_names, shapes_of
+from isotherm.foundation.positions import columns, coordinate_name, coordinate_names, shapes_of
 from isotherm.run.estimates import normalized_weights
 
 if TYPE_CHECKING:
@@ -140,7 +139,6 @@ def _chosen(run: "Run", coordinates: Any) -> tuple[list[np.ndarray], list[str]]:
     if not all(found) or not found:
         remedy = 'Names are those of the summary, as "beta[3]" or "beta"; numbers are counted through the leaves.'
         refuse("coordinates", f"names, or numbers from 0 to {size - 1}", short(coordinates), remedy)
-    kept = np.concatenate(found)
-    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(run.draws)]
-    flat = np.concatenate([leaf.reshape(*leaf.shape[:lead], -1) for leaf in leaves], axis=-1)
-    return [flat[..., number] for number in kept], [coordinate_name(shapes, int(number)) for number in kept]
+    kept, order = np.unique(np.concatenate(found), return_inverse=True)
+    values = np.moveaxis(columns(run.draws, lead, kept), -1, 0)
+    return [values[place] for place in order], [coordinate_name(shapes, int(kept[place])) for place in order]

@@ -1,4 +1,4 @@
-"""When draws are taken: arithmetic, whatever their number."""
+"""The iterations at which draws are recorded, by arithmetic."""
 
 import dataclasses
 import math
@@ -11,13 +11,13 @@ from isotherm.foundation.schedules import CollectionWindow
 
 @dataclasses.dataclass(frozen=True)
 class RecordTimes:
-    """The iterations burn_in, burn_in + thinning, ... below num_steps that lie in a window. Index it, or ask for its length.
+    """The iterations burn_in, burn_in + thinning, ... below num_steps that lie in a window. It has a length and can be indexed.
 
     Attributes:
         num_steps: iterations.
-        burn_in: the first one that may be recorded.
-        thinning: iterations between two that may be.
-        window: those of every cycle that are; None is all of them.
+        burn_in: the first candidate.
+        thinning: iterations between candidates.
+        window: the part of every cycle that is recorded; None for all.
 
     Example:
         >>> times = RecordTimes(100, 10, 30, None)
@@ -48,18 +48,18 @@ class RecordTimes:
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Self:
-        """From what `dataclasses.asdict` made."""
+        """From `dataclasses.asdict` of the times."""
         window = stored["window"]
         return cls(**{**stored, "window": None if window is None else CollectionWindow(**window)})
 
     @property
     def rule(self) -> tuple[int, int, int, np.ndarray]:
-        """The first candidate, the stride of candidates, the period, and those of a period that are recorded; one at least."""
+        """The first candidate, the stride of candidates, the period, and the recorded candidates of a period, at least one."""
         chosen = self._chosen if len(self._chosen) else np.zeros(1, int)
         return self.burn_in, self.thinning, self._period, chosen
 
     def before(self, iteration: int) -> int:
-        """How many of them lie before an iteration."""
+        """The number of draws before an iteration."""
         return len(dataclasses.replace(self, num_steps=min(iteration, self.num_steps)))
 
     @property
@@ -68,14 +68,12 @@ class RecordTimes:
 
     @property
     def _period(self) -> int:
-        """Candidates after which the window is met in the same way again."""
-        return (
-            1 if self.window is None else self.window.cycle_length // math.gcd(self.window.cycle_length, self.thinning)
-        )
+        """Candidates until the window repeats."""
+        return 1 if self.window is None else math.lcm(self.window.cycle_length, self.thinning) // self.thinning
 
     @property
     def _chosen(self) -> np.ndarray:
-        """Those of a period's candidates that are recorded."""
+        """The recorded candidates of a period."""
         candidates = np.arange(self._period)
         if self.window is None:
             return candidates

@@ -68,17 +68,9 @@ class Run:
     earlier_seconds: float = 0.0
 
     @classmethod
-    def assemble(
-        cls,
-        arrays: dict[str, Any],
-        times: Any,
-        stats: dict[str, Any],
-        config: dict[str, Any],
-        environment: dict[str, Any],
-        **totals: Any,
-    ) -> Self:
+    def assemble(cls, arrays: dict[str, Any], times: Any, **others: Any) -> Self:
         """A run from its records, without those after the end of a run that stopped early."""
-        run = cls(**arrays, times=times, stats=stats, config=config, environment=environment, **totals)
+        run = cls(**arrays, times=times, **others)
         count = times.before(run.num_steps) if isinstance(times, RecordTimes) else len(times)
         return run if count == run.num_draws else run.select(slice(count))
 
