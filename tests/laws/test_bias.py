@@ -255,7 +255,7 @@ def with_rounding(x):
     return 0.5 * jnp.sum(x**2) + 0.5 * jnp.sum((1.0 - jnp.round(x, 1)) ** 2)
 
 
-OTHER_GRADIENT = "Changes of the energy around the draws differ by about"
+OTHER_GRADIENT = "Changes of the energy around draws differ by about"
 
 
 @pytest.mark.parametrize("energy", [normalizer_left_out, with_rounding], ids=lambda energy: energy.__name__)
