@@ -39,25 +39,15 @@ _DRAWS_PER_COORDINATE = 4
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class BiasProbe:
-    """Measures the bias of a run.
-
-    Attributes:
-        potential: what was sampled.
-        sampler: of the run.
-        words: of the seed's key.
-        coupling: the final state of the coupling if it multiplies gradients; else nothing.
-        preconditioner: the final one of the kernel, like positions; None if there is none.
-        position: an example, whose structure a folder may not keep.
-        read: what the functions of the potential read during the run.
-    """
+    """Measures the bias of a run."""
 
     potential: Potential
     sampler: Sampler
-    words: np.ndarray
-    coupling: Any
-    preconditioner: Any
-    position: Any
-    read: Any
+    words: np.ndarray  # Of the seed's key.
+    coupling: Any  # The final state of the coupling if it multiplies gradients; else nothing.
+    preconditioner: Any  # The final one of the kernel, like positions; None if there is none.
+    position: Any  # An example, whose structure a folder may not keep.
+    read: Any  # What the functions of the potential read during the run.
 
     def at(self, number: int) -> "BiasProbe":
         """The probe of one of several runs."""

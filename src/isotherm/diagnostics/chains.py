@@ -12,7 +12,7 @@ import scipy
 from isotherm.foundation import checks
 from isotherm.foundation.checks import Check
 from isotherm.foundation.positions import columns
-from isotherm.run.estimates import Estimate, estimate_each, for_each, normalized_weights
+from isotherm.run.estimates import Estimate, estimate, for_each, normalized_weights
 from isotherm.run.run import Run
 
 # The p-value at which starts are closer together than the draws.
@@ -54,9 +54,7 @@ def _starts(run: Run) -> Iterator[Check]:
         remedy = "Pass a function of a key as `init`, or `iso.per_chain(positions)`."
         if run.is_network:
             remedy = "Pass the network's class, or a function that makes it, to the potential instead of a module."
-        text = (
-            "All chains started at one point: their agreement says nothing about modes that are hard to reach from it."
-        )
+        text = "All chains started at one point: their agreement is no evidence about modes that are hard to reach."
         yield checks.ONE_START.found(text, remedy)
 
 
@@ -95,7 +93,7 @@ def projections(run: Run, judged: np.ndarray, found: Estimate) -> list[Check]:
         return jnp.concatenate([jnp.stack([energy.astype(float), jnp.sum(at**2)]), directions @ at])
 
     given = ((run.draws, run.energies), np.asarray(run.log_weights), None, run.are_particles, run.shares_noise)
-    seen = estimate_each(for_each(projected), *given)
+    seen = estimate(for_each(projected), *given)
     # One of several projections has a large R-hat by chance.
     is_known = np.min(seen.effective_draws) >= checks.FEW_DRAWS.limit
     kept = [check for check in seen.checks if not (is_known and check.name == checks.LARGE_R_HAT.name)]
@@ -135,9 +133,10 @@ def _escape(run: Run, coordinates: np.ndarray) -> Iterator[Check]:
         return
     given = run.config.get("mistaken_for")
     sign = "" if given is None else f" If you passed {given[0]}, which has the opposite sign, write `{given[1]}`."
-    yield checks.ESCAPE.found(
+    text = (
         "Chains are still moving away from their starts, to lower energies: the run is too short for its step size, or the "
-        f"distribution is improper.{sign}",
-        "If positions are angles, pass a box such as `box=(-jnp.pi, jnp.pi)`.",
-        growth=growth,
+        f"distribution is improper.{sign}"
+    )
+    yield checks.ESCAPE.found(
+        text, "If positions are angles, pass a box such as `box=(-jnp.pi, jnp.pi)`.", growth=growth
     )

@@ -30,9 +30,7 @@ def with_checks(run: Run, estimate: Estimate, bias: Bias | None) -> Estimate:
     """An estimate with its own checks and those of the distribution and the bias."""
     found = list(estimate.checks)
     if not run.claims_distribution:
-        text = (
-            "The sampler follows no distribution: means over its draws are not expectations, and have no valid error."
-        )
+        text = "The sampler follows no distribution: means of its draws are not expectations and have no valid error."
         return estimate._replace(checks=(*found, checks.NO_DISTRIBUTION.found(text)))
     if not run.has_died:
         found += run.distribution_checks
@@ -62,14 +60,11 @@ def _cycles(run: Run) -> Iterator[Check]:
         return
     cycles, lead = run.iterations // window.cycle_length, run.log_weights.ndim
     leaves = [leaf for leaf in jax.tree.leaves(run.draws) if np.prod(leaf.shape) > 0]
-    ratio = max((ratio_between(_some(leaf, lead), cycles) for leaf in leaves), default=0.0)
+    ratio = max((_ratio_between(_some(leaf, lead), cycles) for leaf in leaves), default=0.0)
     if ratio >= checks.CYCLES.limit:
-        yield checks.CYCLES.found(
-            "Cycles end in different regions and stay there: the weights of modes are those of the descents.",
-            "Sample for a larger part of a cycle, with longer steps, or use replica exchange "
-            '(`iso.resgld(step_size, ladder="auto")`).',
-            ratio=ratio,
-        )
+        text = "Cycles end in different regions and stay there: the weights of modes are those of the descents."
+        remedy = "Sample for a larger part of a cycle, with longer steps, or use replica exchange "
+        yield checks.CYCLES.found(text, remedy + '(`iso.resgld(step_size, ladder="auto")`).', ratio=ratio)
 
 
 def _particles(run: Run) -> Iterator[Check]:
@@ -82,11 +77,9 @@ def _particles(run: Run) -> Iterator[Check]:
     last = last[np.all(np.isfinite(last), axis=1)]
     number = int(np.max(separate(last), initial=0)) + 1
     if number > checks.PARTICLES.limit:
-        yield checks.PARTICLES.found(
-            f"Particles lie in {number} wells that are far apart: the weights of modes are those of the starts.",
-            'Use replica exchange (`iso.resgld(step_size, ladder="auto")`).',
-            num_wells=number,
-        )
+        text = f"Particles lie in {number} wells that are far apart: the weights of modes are those of the starts."
+        remedy = 'Use replica exchange (`iso.resgld(step_size, ladder="auto")`).'
+        yield checks.PARTICLES.found(text, remedy, num_wells=number)
 
 
 def _positions(run: Run) -> Iterator[Check]:
@@ -101,11 +94,9 @@ def _positions(run: Run) -> Iterator[Check]:
     ]
     spacing = max(spacings, default=0.0)
     if spacing >= checks.POSITION_ROUNDING.limit * noise:
-        yield checks.POSITION_ROUNDING.found(
-            f"Positions are rounded to {spacing:.2g}, and the noise of a step is {noise:.2g}: much of the gradient is lost.",
-            "Center and scale the coordinates, or use double precision (JAX_ENABLE_X64=1).",
-            ratio=spacing / noise,
-        )
+        text = f"Positions are rounded to {spacing:.2g}, and the noise of a step is {noise:.2g}: much of the gradient is lost."
+        remedy = "Center and scale the coordinates, or use double precision (JAX_ENABLE_X64=1)."
+        yield checks.POSITION_ROUNDING.found(text, remedy, ratio=spacing / noise)
 
 
 def _energies(run: Run) -> Iterator[Check]:
@@ -114,14 +105,14 @@ def _energies(run: Run) -> Iterator[Check]:
     energies = np.asarray(run.energies)
     largest = np.max(np.abs(energies[np.isfinite(energies)]), initial=0.0)
     spacing = float(np.spacing(largest.astype(energies.dtype)))
-    if spacing >= checks.ENERGY_ROUNDING.limit * run.temperature:
-        yield checks.ENERGY_ROUNDING.found(
-            f"Energies near {largest:.3g} are rounded to {spacing:.2g}, or {spacing / run.temperature:.2g} temperatures, which is "
-            "noise in swaps and weights.",
-            "Subtract from every example's log likelihood its value at a good position, or use double precision "
-            "(JAX_ENABLE_X64=1).",
-            temperatures=spacing / run.temperature,
+    ratio = spacing / run.temperature
+    if ratio >= checks.ENERGY_ROUNDING.limit:
+        text = (
+            f"Energies near {largest:.3g} are rounded to {spacing:.2g}, or {ratio:.2g} temperatures, which is noise in swaps and "
+            "weights."
         )
+        remedy = "Subtract from every example's log likelihood its value at a good position, or use double precision "
+        yield checks.ENERGY_ROUNDING.found(text, remedy + "(JAX_ENABLE_X64=1).", temperatures=ratio)
 
 
 def _some(leaf: np.ndarray, lead: int) -> np.ndarray:
@@ -135,19 +126,8 @@ def _some(leaf: np.ndarray, lead: int) -> np.ndarray:
     return chains[np.all(np.isfinite(chains), axis=(1, 2))]
 
 
-def ratio_between(values: np.ndarray, cycles: np.ndarray) -> float:
-    """The variance of the means of cycles over the mean variance within them, the largest over coordinates.
-
-    Args:
-        values: (chain, draw, coordinate).
-        cycles: the cycle of each draw.
-
-    Example:
-        >>> import numpy as np
-        >>> apart = np.array([[[0.0], [0.1], [0.0], [0.1], [5.0], [5.1], [5.0], [5.1]]])
-        >>> ratio_between(apart, np.array([0, 0, 0, 0, 1, 1, 1, 1])) > 1_000
-        True
-    """
+def _ratio_between(values: np.ndarray, cycles: np.ndarray) -> float:
+    """The variance of the means of cycles over that within, the largest over coordinates; (chain, draw, coordinate)."""
     groups = [values[:, cycles == cycle] for cycle in np.unique(cycles) if np.sum(cycles == cycle) >= _MIN_DRAWS]
     if not groups or len(groups) * len(values) < 2:
         return 0.0

@@ -26,21 +26,13 @@ _MIN_HOLD = 0.1
 
 
 class Probes(NamedTuple):
-    """Measurements at draws, in units of the step: arrays of shape (chain, draw, d).
-
-    Attributes:
-        position: the draw.
-        gradient: with the multiplier of the coupling.
-        other_gradient: the same on an independent batch.
-        signs: z, random signs.
-        product: H z.
-    """
+    """Measurements at draws, in units of the step: arrays of shape (chain, draw, d)."""
 
     position: np.ndarray
-    gradient: np.ndarray
-    other_gradient: np.ndarray
-    signs: np.ndarray
-    product: np.ndarray
+    gradient: np.ndarray  # With the multiplier of the coupling.
+    other_gradient: np.ndarray  # The same on an independent batch.
+    signs: np.ndarray  # z, random signs.
+    product: np.ndarray  # H z.
 
 
 class Epoch(NamedTuple):
@@ -61,26 +53,17 @@ class Epoch(NamedTuple):
 
 
 class Dynamics(NamedTuple):
-    """Properties of a sampler that determine its bias.
+    """Properties of a sampler that determine its bias."""
 
-    Attributes:
-        temperature: tau.
-        step_errors: of the kernel, (curvature, noise): the covariance that each adds, over what it adds to Langevin steps. If None,
-            the covariance is measured as the difference between the mean of g g' and tau times that of H.
-        epoch: of shuffled batches, whose noise is anticorrelated; None for independent batches.
-        phases: how many batches of their epoch the draws had seen.
-        assumed_noise: the gradient variance that the kernel subtracts from the injected noise, shape (d,) or 0.
-        is_exact: whether gradients have no noise.
-        has_walls: whether chains are kept in a box.
-    """
-
-    temperature: float
+    temperature: float  # tau.
+    # Of the kernel, (curvature, noise): the covariance that each adds, over what it adds to Langevin steps. If None, the covariance
+    # is measured as the difference between the mean of g g' and tau times that of H.
     step_errors: tuple[float, float] | None
-    epoch: Epoch | None
-    phases: np.ndarray
-    assumed_noise: Any
-    is_exact: bool
-    has_walls: bool
+    epoch: Epoch | None  # Of shuffled batches, whose noise is anticorrelated; None for independent batches.
+    phases: np.ndarray  # How many batches of their epoch the draws had seen.
+    assumed_noise: Any  # The gradient variance that the kernel subtracts from the injected noise, shape (d,) or 0.
+    is_exact: bool  # Whether gradients have no noise.
+    has_walls: bool  # Whether chains are kept in a box.
 
 
 def tilts_of(
@@ -119,23 +102,14 @@ def leaf_heats_of(virials: np.ndarray, sizes: np.ndarray, log_weights: np.ndarra
 
 
 class LocalMoments(NamedTuple):
-    """Means over the draws, in the eigenbasis of the mean Hessian.
+    """Means over the draws, in the eigenbasis of the mean Hessian."""
 
-    Attributes:
-        mean: of positions, in the original basis.
-        covariance: of positions.
-        basis: the eigenvectors of the Hessian, in columns.
-        rates: its eigenvalues, or tau over the variance of the draws where they are too low.
-        forces: of products of two gradients.
-        noise: covariance of gradient noise.
-    """
-
-    mean: np.ndarray
-    covariance: np.ndarray
-    basis: np.ndarray
-    rates: np.ndarray
-    forces: np.ndarray
-    noise: np.ndarray
+    mean: np.ndarray  # Of positions, in the original basis.
+    covariance: np.ndarray  # Of positions.
+    basis: np.ndarray  # The eigenvectors of the Hessian, in columns.
+    rates: np.ndarray  # Its eigenvalues, or tau over the variance of the draws where they are too low.
+    forces: np.ndarray  # Of products of two gradients.
+    noise: np.ndarray  # Covariance of gradient noise.
 
 
 def _local_moments(probes: Probes, weights: np.ndarray, dynamics: Dynamics) -> LocalMoments:

@@ -80,22 +80,13 @@ def _for_each(function: Callable[[Any], Any], read: Any) -> Callable[[Any], Any]
     )
 
 
-def _weighted_sum(each: Callable[[Any], Any], draws: Any, weights: np.ndarray) -> Any:
+def mean(draws: Any, log_weights: np.ndarray, each: Callable[[Any], Any] = lambda piece: piece) -> Any:
+    """The weighted mean of a function of many draws, or of every coordinate, in double precision."""
     total: Any = None
-    for piece, mass in used_pieces(draws, weights):
+    for piece, mass in used_pieces(draws, normalized_weights(log_weights)):
         part = jax.tree.map(lambda leaf: np.tensordot(mass, np.asarray(leaf, np.float64), 1), each(piece))  # noqa: B023
         total = part if total is None else jax.tree.map(np.add, total, part)
     return total
-
-
-def expectation(function: Callable[[Any], Any], draws: Any, log_weights: np.ndarray) -> Any:
-    """The weighted mean of `function` over draws."""
-    return _weighted_sum(for_each(function), draws, normalized_weights(log_weights))
-
-
-def mean(draws: Any, log_weights: np.ndarray) -> Any:
-    """The weighted mean of every coordinate, in double precision."""
-    return _weighted_sum(lambda piece: piece, draws, normalized_weights(log_weights))
 
 
 def std(draws: Any, log_weights: np.ndarray) -> Any:
@@ -105,8 +96,7 @@ def std(draws: Any, log_weights: np.ndarray) -> Any:
     def squares(piece):
         return jax.tree.map(lambda leaf, middle: (leaf.astype(np.float64) - middle) ** 2, piece, center)
 
-    variance = _weighted_sum(squares, draws, normalized_weights(log_weights))
-    return jax.tree.map(lambda leaf: np.asarray(np.sqrt(leaf)), variance)
+    return jax.tree.map(lambda leaf: np.asarray(np.sqrt(leaf)), mean(draws, log_weights, squares))
 
 
 def quantile(q: Any, draws: Any, log_weights: np.ndarray) -> Any:
@@ -210,13 +200,6 @@ class Estimate(NamedTuple):
 
 
 def estimate(
-    function: Callable[[Any], Any], draws: Any, log_weights: np.ndarray, shares_noise: bool = False
-) -> Estimate:
-    """The weighted mean of `function` with its standard error."""
-    return estimate_each(for_each(function), draws, log_weights, shares_noise=shares_noise)
-
-
-def estimate_each(
     each: Callable[[Any], Any],
     draws: Any,
     log_weights: np.ndarray,
@@ -281,10 +264,3 @@ def systematic_indices(weights: np.ndarray, num: int, seed: int) -> np.ndarray:
     points = (np.random.default_rng(seed).random() + np.arange(num)) / num
     total = np.cumsum(weights)
     return np.searchsorted(total / total[-1], points, side="right").clip(0, len(weights) - 1)
-
-
-def resample(draws: Any, log_weights: np.ndarray, num: int, seed: int) -> Any:
-    """`num` draws of equal weight, by systematic resampling over all draws of all chains."""
-    weights = normalized_weights(log_weights)
-    places = np.unravel_index(systematic_indices(weights.reshape(-1), num, seed), weights.shape)
-    return jax.tree.map(lambda leaf: np.asarray(leaf)[places], draws)

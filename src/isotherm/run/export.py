@@ -9,7 +9,7 @@ import numpy as np
 
 from isotherm.foundation.optional import require
 from isotherm.foundation.positions import coordinate_names, leaves_by_name, shapes_of
-from isotherm.run.estimates import normalized_weights, systematic_indices
+from isotherm.run.estimates import flat, normalized_weights, systematic_indices
 
 if TYPE_CHECKING:
     from isotherm.run.run import Run
@@ -29,37 +29,25 @@ def to_arviz(run: "Run", weighted: bool = False) -> Any:
         weighted: whether to pass on the raw draws, with `sample_stats.log_weight`.
     """
     arviz_base = require("arviz_base", "all")
-    lead = run.log_weights.ndim
-    # Add an axis of runs if there is none. NumPy cannot infer -1 for leaves without numbers.
-    num_runs = math.prod(run.log_weights.shape[: lead - 2])
-    log_weights, energies, draws = jax.tree.map(
-        lambda leaf: np.asarray(leaf).reshape(num_runs, *leaf.shape[lead - 2 :]),
-        (run.log_weights, run.energies, run.draws),
-    )
-    is_even = all(np.ptp(weights) == 0 for weights in log_weights)
-    if weighted or is_even:
-        stats = {"energy": _chains(energies), "log_weight": _chains(log_weights)}
-    else:
-        chosen = [
-            systematic_indices(normalized_weights(weights).reshape(-1), weights.size, seed=number)
-            for number, weights in enumerate(log_weights)
-        ]
-        draws, energies = jax.tree.map(lambda leaf: _choose(leaf, chosen), (draws, energies))
-        stats = {"energy": _chains(energies)}
-    posterior = {name: _chains(leaf) for name, leaf in leaves_by_name(draws).items() if leaf.size}
+    runs = run.split_runs()
+    is_resampled = not weighted and any(np.ptp(np.asarray(one.log_weights)) != 0 for one in runs)
+
+    def records(number, one):
+        found = jax.tree.map(np.asarray, (one.draws, one.energies, one.log_weights))
+        if not is_resampled:
+            return found
+        weights = normalized_weights(one.log_weights).reshape(-1)
+        chosen = systematic_indices(weights, weights.size, seed=number)
+        return jax.tree.map(lambda leaf: flat(leaf, 1)[chosen].reshape(leaf.shape), found)
+
+    each = [records(number, one) for number, one in enumerate(runs)]
+    draws, energies, log_weights = jax.tree.map(lambda *leaves: np.concatenate(leaves), *each)
+    stats = {"energy": energies} | ({} if is_resampled else {"log_weight": log_weights})
+    posterior = {name: leaf for name, leaf in leaves_by_name(draws).items() if leaf.size}
     with warnings.catch_warnings():
         # ArviZ suspects swapped axes if there are more chains than draws.
         warnings.filterwarnings("ignore", "More chains")
         return arviz_base.from_dict({"posterior": posterior, "sample_stats": stats})
-
-
-def _chains(array: np.ndarray) -> np.ndarray:
-    return array.reshape(-1, *array.shape[2:])
-
-
-def _choose(leaf: np.ndarray, chosen: list[np.ndarray]) -> np.ndarray:
-    flat = leaf.reshape(leaf.shape[0], leaf.shape[1] * leaf.shape[2], *leaf.shape[3:])
-    return np.stack([run[index] for run, index in zip(flat, chosen, strict=True)]).reshape(leaf.shape)
 
 
 def to_dataframe(run: "Run") -> Any:

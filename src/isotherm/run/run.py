@@ -202,7 +202,7 @@ class Run:
 
     def expectation(self, function: Callable[[Any], Any]) -> Any:
         """The weighted mean of `function(position)` over all draws."""
-        return estimates.expectation(function, self.draws, np.asarray(self.log_weights))
+        return estimates.mean(self.draws, np.asarray(self.log_weights), estimates.for_each(function))
 
     def estimate(self, function: Callable[[Any], Any]) -> Estimate:
         """The weighted mean of `function(position)` with its standard error, interval, bias and checks.
@@ -250,8 +250,10 @@ class Run:
         return estimates.effective_sample_size(np.asarray(self.log_weights))
 
     def resample(self, num: int, seed: int = 0) -> Any:
-        """`num` draws of equal weight, with a leading axis of `num`."""
-        return estimates.resample(self.draws, np.asarray(self.log_weights), num, seed)
+        """`num` draws of equal weight, with a leading axis of `num`, by systematic resampling over all chains."""
+        weights = estimates.normalized_weights(np.asarray(self.log_weights))
+        places = np.unravel_index(estimates.systematic_indices(weights.reshape(-1), num, seed), weights.shape)
+        return jax.tree.map(lambda leaf: np.asarray(leaf)[places], self.draws)
 
     def mode_masses(self, modes: Any, num_modes: int | None = None) -> np.ndarray:
         """The weight in each mode; `estimate_mode_masses` adds errors.
@@ -334,7 +336,7 @@ class Run:
 
     def _estimate_each(self, each: Callable[[Any], Any]) -> Estimate:
         given = (self.draws, np.asarray(self.log_weights), self._small_bias(), self.are_particles, self.shares_noise)
-        return self._with_checks(estimates.estimate_each(each, *given))
+        return self._with_checks(estimates.estimate(each, *given))
 
     def _with_checks(self, found: Estimate) -> Estimate:
         from isotherm.diagnostics.distribution import with_checks

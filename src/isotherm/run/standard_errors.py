@@ -43,53 +43,30 @@ _MIN_R_HAT, _P_VALUE = 1.01, 1e-3
 
 
 class Stretches(NamedTuple):
-    """Sums over C chains of S stretches each, for K functions.
+    """Sums over C chains of S stretches each, for K functions."""
 
-    Attributes:
-        mass: of the weights, shape (C, S).
-        first: of weights times values, shape (C, S, K).
-        second: of weights times squared values, shape (C, S, K).
-    """
-
-    mass: np.ndarray
-    first: np.ndarray
-    second: np.ndarray
+    mass: np.ndarray  # Of the weights, shape (C, S).
+    first: np.ndarray  # Of weights times values, shape (C, S, K).
+    second: np.ndarray  # Of weights times squared values, shape (C, S, K).
 
 
 class Errors(NamedTuple):
-    """Errors of K means, arrays of shape (K,) except for `tail`, `num_halves` and `is_single`.
-
-    Attributes:
-        mean: the weighted means.
-        std_error: NaN if unknown.
-        degrees: of freedom of the error.
-        effective_draws: independent draws of equal weight with that error.
-        spread: the weighted standard deviation.
-        r_hat: NaN for a single draw.
-        is_slow: whether too few autocorrelation times fit into the run.
-        is_rare: whether a few stretches carry the error.
-        tail: the shape of the weights' tail; see `tail_shape`.
-        num_halves: the half-chains that R-hat compares.
-        draws_within: effective draws if all chains had one mean.
-        drift: from the second half of the run to its first eighth, in standard deviations; zero if chance explains it.
-        is_single: whether one draw has all of the weight.
-        is_constant: whether all draws have the same value.
-    """
+    """Errors of K means; arrays have shape (K,)."""
 
     mean: np.ndarray
-    std_error: np.ndarray
-    degrees: np.ndarray
+    std_error: np.ndarray  # NaN if unknown.
+    degrees: np.ndarray  # Of freedom of the error.
     effective_draws: np.ndarray
-    spread: np.ndarray
-    r_hat: np.ndarray
-    is_slow: np.ndarray
-    is_rare: np.ndarray
-    tail: float
-    num_halves: int
-    draws_within: np.ndarray
-    drift: np.ndarray
-    is_single: bool
-    is_constant: np.ndarray
+    spread: np.ndarray  # The weighted standard deviation.
+    r_hat: np.ndarray  # NaN for a single draw.
+    is_slow: np.ndarray  # Whether too few autocorrelation times fit into the run.
+    is_rare: np.ndarray  # Whether a few stretches carry the error.
+    tail: float  # The shape of the tail of the weights.
+    num_halves: int  # The half-chains that R-hat compares.
+    draws_within: np.ndarray  # Effective draws if all chains had one mean.
+    drift: np.ndarray  # From the second half to the first eighth, in standard deviations; zero if chance explains it.
+    is_single: bool  # Whether one draw has all of the weight.
+    is_constant: np.ndarray  # Whether all draws have the same value.
 
 
 def num_stretches(num_chains: int, num_draws: int, shares_noise: bool = False) -> int:
