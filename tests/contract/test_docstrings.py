@@ -7,13 +7,9 @@ import typing
 import pytest
 
 import isotherm as iso
-from isotherm.networks.potential import NETWORK_DEFAULTS
+from isotherm.foundation.docstrings import defaults_of
+from isotherm.networks.potential import NETWORK_DEFAULTS, NetworkOptions
 from isotherm.samplers import METHODS
-from isotherm.samplers.contour_options import CONTOUR_DEFAULTS, WEIGHTED_DEFAULTS
-from isotherm.samplers.deo import DEO_DEFAULTS
-from isotherm.samplers.exchange_options import FACTOR_DEFAULTS, SWAP_DEFAULTS
-
-SHARED = {**SWAP_DEFAULTS, **FACTOR_DEFAULTS}, {**WEIGHTED_DEFAULTS, **CONTOUR_DEFAULTS}, DEO_DEFAULTS, NETWORK_DEFAULTS
 
 
 def arguments(constructor):
@@ -23,9 +19,8 @@ def arguments(constructor):
         if parameter.kind is not parameter.VAR_KEYWORD:
             found[parameter.name] = parameter.default
             continue
-        names = typing.get_args(parameter.annotation)[0].__annotations__
-        (defaults,) = [known for known in SHARED if set(names) <= set(known)]
-        found |= {name: defaults[name] for name in names}
+        (kind,) = typing.get_args(parameter.annotation)
+        found |= NETWORK_DEFAULTS if kind is NetworkOptions else defaults_of(kind)
     return found
 
 

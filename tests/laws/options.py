@@ -17,21 +17,12 @@ import isotherm as iso
 from isotherm.contour.weight_rule import RegularizedWeights
 from isotherm.estimators import ControlVariate
 from isotherm.exchange import AllPairs, DeterministicEvenOdd, EquiAcceptance, LadderSearch, StochasticEvenOdd
+from isotherm.foundation.docstrings import defaults_of
 from isotherm.foundation.parts import Part
 from isotherm.samplers import METHODS
-from isotherm.samplers.contour_options import CONTOUR_DEFAULTS, WEIGHTED_DEFAULTS
-from isotherm.samplers.deo import DEO_DEFAULTS
-from isotherm.samplers.exchange_options import FACTOR_DEFAULTS, SWAP_DEFAULTS
 from isotherm.samplers.sampler import resolved
 from tests.laws.exact import GRADIENT_SCALE, LAG, PRECISION, Linear, noise_of
 
-_SHARED = {
-    "SwapOptions": SWAP_DEFAULTS,
-    "ExchangeOptions": {**SWAP_DEFAULTS, **FACTOR_DEFAULTS},
-    "DeoOptions": DEO_DEFAULTS,
-    "WeightedOptions": WEIGHTED_DEFAULTS,
-    "ContourOptions": {**WEIGHTED_DEFAULTS, **CONTOUR_DEFAULTS},
-}
 REQUIRED = inspect.Parameter.empty
 
 
@@ -41,9 +32,7 @@ def options_of(method: str) -> dict[str, Any]:
     for parameter in inspect.signature(METHODS[method]).parameters.values():
         if parameter.kind is parameter.VAR_KEYWORD:
             (shared,) = typing.get_args(parameter.annotation)
-            defaults = dict(_SHARED[shared.__name__])
-            assert set(defaults) == set(shared.__annotations__)
-            found |= defaults
+            found |= defaults_of(shared)
         elif parameter.name != "step_size":
             found[parameter.name] = parameter.default
     return found

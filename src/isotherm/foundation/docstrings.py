@@ -1,50 +1,70 @@
-"""Docstrings that state each shared option and each default once.
+"""Docstrings that state every shared argument once.
 
-A docstring says what an argument does. Its default is added from the signature, and `**options` is replaced by the options of the
-`TypedDict`, each with its default, so that `help(iso.icsgld)` is complete.
+The source of a docstring describes the function's own arguments. `documented` adds the shared ones, all defaults, and the options
+of a `TypedDict`, so that `help(iso.icsgld)` is complete.
 """
 
 import inspect
 import re
 import textwrap
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 F = TypeVar("F", bound=Callable[..., Any])
 _WIDTH = 110
 
 
-def documented(*shared: tuple[type, Mapping[str, Any]]) -> Callable[[F], F]:
+def defaults_of(kind: type) -> dict[str, Any]:
+    """The defaults of a `TypedDict` whose fields are annotated `Annotated[type, default]`."""
+    return {name: hint.__metadata__[0] for name, hint in get_type_hints(kind, include_extras=True).items()}
+
+
+def documented(
+    *shared: tuple[type, Mapping[str, Any]], arguments: Mapping[str, str] | None = None, returns: str = ""
+) -> Callable[[F], F]:
     """A decorator that completes a docstring.
 
     Args:
         *shared: the `TypedDict` of the function's `**options`, with their defaults; several where one extends another.
+        arguments: texts by name of arguments that the docstring leaves out, or continues after `...`.
+        returns: the section Returns; empty where the docstring has its own.
     """
+    texts, options = dict(arguments or {}), {}
+    for kind, defaults in shared:
+        texts |= entries((kind.__doc__ or "").partition("    Attributes:\n")[2])
+        options |= defaults
 
     def decorate(function: F) -> F:
-        function.__doc__ = _text(function, shared)
+        before, own, after = _parts(inspect.cleandoc(function.__doc__ or ""))
+        parameters = inspect.signature(function).parameters.values()
+        defaults = {p.name: p.default for p in parameters if p.kind is not p.VAR_KEYWORD} | options
+        lines = [_entry(name, own.get(name, "..."), texts, default) for name, default in defaults.items()]
+        section = "Args:\n" + "\n".join(lines) + "\n\n" + (f"Returns:\n    {returns}\n\n" if returns else "")
+        function.__doc__ = textwrap.indent(before + section + after, " " * 4).lstrip()
         return function
 
     return decorate
 
 
-def _text(function: Callable[..., Any], shared: tuple[tuple[type, Mapping[str, Any]], ...]) -> str:
-    parameters = inspect.signature(function).parameters.values()
-    defaults = {p.name: p.default for p in parameters if p.kind is not p.VAR_KEYWORD}
-    before, marker, after = (function.__doc__ or "").partition("    Args:\n")
-    own, *rest = re.split(r"(\n\n    (?=\w))", after, maxsplit=1)
-    entries = _with_defaults(own.split("        **options:")[0], defaults)
-    for kind, values in shared:
-        entries += _with_defaults((kind.__doc__ or "").partition("    Attributes:\n")[2], values)
-    return before + marker + "\n".join(entries) + "".join(rest)
+def entries(text: str) -> dict[str, str]:
+    """Descriptions by name, from lines `name: description` whose continuations are indented further."""
+    parts = re.split(r"^(?=[*\w]+:)", textwrap.dedent(text).partition("\n\n")[0], flags=re.MULTILINE)[1:]
+    named = (" ".join(part.split()).partition(": ") for part in parts)
+    return {name: description for name, _, description in named}
 
 
-def _with_defaults(entries: str, defaults: Mapping[str, Any]) -> list[str]:
-    """Entries `name: text`, each with its default at the end, or with the word that it is required."""
-    parts = re.split(r"^ {8}(?=\w+:)", entries, flags=re.MULTILINE)[1:]
-    whole = [f"{' '.join(part.split())} {_default(defaults[part.partition(':')[0]])}" for part in parts]
-    return [textwrap.fill(part, _WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 12) for part in whole]
+def _parts(text: str) -> tuple[str, dict[str, str], str]:
+    """A docstring before its section Args, the entries of that section, and what comes after it, or before Returns or Example."""
+    before, marker, after = text.partition("Args:\n")
+    if not marker:
+        place = re.search(r"^(Returns|Example|Reference):$", text, flags=re.MULTILINE)
+        cut = place.start() if place else len(text)
+        return text[:cut], {}, text[cut:]
+    own, _, rest = after.partition("\n\n")
+    return before, entries(own), rest
 
 
-def _default(value: Any) -> str:
-    return "Required." if value is inspect.Parameter.empty else f"Default: {value!r}."
+def _entry(name: str, own: str, texts: Mapping[str, str], default: Any) -> str:
+    text = f"{texts[name]}{own[3:]}" if own.startswith("...") else own
+    end = "Required." if default is inspect.Parameter.empty else f"Default: {default!r}."
+    return textwrap.fill(f"{name}: {text} {end}", _WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 8)

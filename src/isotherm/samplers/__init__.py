@@ -1,48 +1,24 @@
-"""The named samplers: each is a composition of the four parts, with defaults that our studies support."""
+"""The named samplers: each is a composition of the four parts, with defaults from our studies."""
 
 from collections.abc import Callable
 
 from isotherm.samplers import thesis
-from isotherm.samplers.contour import awsgld, csghmc, csgld, ksgld
+from isotherm.samplers.contour import awsgld, csghmc, csgld, icsghmc, icsgld, ksgld, picsgld
 from isotherm.samplers.cyclical import cycsghmc, cycsgld
 from isotherm.samplers.deo import deo_sgd, deo_star_msgd, deo_star_psgd, deo_star_sgd
 from isotherm.samplers.descent import msgd, sgd, swag
-from isotherm.samplers.exchange import naive_resgld, resghmc, resgld
-from isotherm.samplers.interacting import icsghmc, icsgld, picsgld
+from isotherm.samplers.exchange import cvr_resghmc, naive_resgld, resghmc, resgld, vr_resghmc, vr_resgld
 from isotherm.samplers.langevin import psgld, sghmc, sgld, svgd
 from isotherm.samplers.loop import Info, LoopState
 from isotherm.samplers.sampler import AnySampler, Choice, Sampler, Specification
-from isotherm.samplers.variance_reduced import cvr_resghmc, vr_resghmc, vr_resgld
 
 METHODS: dict[str, Callable[..., AnySampler]] = {
     constructor.__name__: constructor
     for constructor in (
-        sgd,
-        msgd,
-        sgld,
-        psgld,
-        sghmc,
-        cycsgld,
-        cycsghmc,
-        svgd,
-        swag,
-        naive_resgld,
-        resgld,
-        resghmc,
-        vr_resgld,
-        vr_resghmc,
-        cvr_resghmc,
-        deo_sgd,
-        deo_star_sgd,
-        deo_star_psgd,
-        deo_star_msgd,
-        csgld,
-        csghmc,
-        ksgld,
-        icsgld,
-        icsghmc,
-        picsgld,
-        awsgld,
+        *(sgd, msgd, sgld, psgld, sghmc, cycsgld, cycsghmc, svgd, swag),
+        *(naive_resgld, resgld, resghmc, vr_resgld, vr_resghmc, cvr_resghmc),
+        *(deo_sgd, deo_star_sgd, deo_star_psgd, deo_star_msgd),
+        *(csgld, csghmc, ksgld, icsgld, icsghmc, picsgld, awsgld),
     )
 }
 

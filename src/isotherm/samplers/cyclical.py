@@ -1,4 +1,4 @@
-"""Samplers of independent chains in cycles: each descends with large steps, then samples."""
+"""Samplers of independent chains in cycles: each cycle descends with large steps, then samples."""
 
 from isotherm.foundation.errors import check_real, refuse
 from isotherm.foundation.schedules import CollectionWindow, CyclicalCosine, CyclicalTemperature, Schedule
@@ -6,8 +6,15 @@ from isotherm.kernels import SGHMC, SGLD, Kernel, within
 from isotherm.samplers.constructor import Box, constructor
 from isotherm.samplers.sampler import Sampler
 
+_cyclical_constructor = constructor(
+    arguments="""
+        step_size: eps, the step size at the start of a cycle, a number above 0, in units of position^2 / energy.
+        temperature: T of the sampling stage, at least 0, in units of the energy.
+    """
+)
 
-@constructor()
+
+@_cyclical_constructor
 def cycsgld(
     step_size: float,
     *,
@@ -25,8 +32,7 @@ def cycsgld(
         eps_k = floor + (eps - floor) / 2 (cos(pi min(beta, hold_from)) + 1)
         x <- x - eps_k g + sqrt(2 eps_k T_k) xi,        T_k = T from the fraction `sampling_from` of a cycle on, else T_0
 
-    Draws are collected where T_k = T. Give `floor` or `hold_from`: without either eps_k falls to 0, and a chain that does not
-    move samples nothing.
+    Draws are collected where T_k = T. Give `floor` or `hold_from`: without either eps_k falls to 0 and the chain stops moving.
 
     Use it for many modes at the cost of one chain, where their masses do not matter; not for masses: use `resgld` or `icsgld`.
 
@@ -34,18 +40,8 @@ def cycsgld(
     short to forget the descent.
 
     Args:
-        step_size: eps, the step size at the start of a cycle, a number above 0, in units of position^2 / energy.
-        cycle_length: L, iterations in a cycle.
-        temperature: T of the sampling stage, at least 0, in units of the energy.
-        sampling_from: the fraction of a cycle, in [0, 1), from which T is on and draws are collected. 0.95 is the thesis' for its
-            25 modes; `cycsghmc` has the 0.7 of its networks, whose cycles last many epochs and leave time to sample.
-        hold_from: the fraction of a cycle, in [0, 1], from which eps_k stays where it is; 1 never holds it.
-        floor: eps_k at the end of a whole cycle, from 0 to `step_size`, in its units.
-        exploration_temperature: T_0, at least 0, in units of the energy; 0 descends without noise.
-        box: (low, high), numbers or arrays that broadcast against the position; moves out of it are rejected.
-
-    Returns:
-        A `Sampler` for `iso.sample`.
+        sampling_from: ... 0.95 is the thesis' for its 25 modes; `cycsghmc` has the 0.7 of its networks, whose cycles last many
+            epochs and leave time to sample.
 
     Example:
         >>> import isotherm as iso, jax.numpy as jnp
@@ -63,7 +59,7 @@ def cycsgld(
     return _cyclical("cycsgld", within(SGLD(), box), steps, temperature, sampling_from, exploration_temperature)
 
 
-@constructor()
+@_cyclical_constructor
 def cycsghmc(
     step_size: float,
     *,
@@ -91,19 +87,8 @@ def cycsghmc(
     short to forget the descent.
 
     Args:
-        step_size: eps, the step size at the start of a cycle, a number above 0, in units of position^2 / energy.
-        cycle_length: L, iterations in a cycle.
-        temperature: T of the sampling stage, at least 0, in units of the energy.
-        sampling_from: the fraction of a cycle, in [0, 1), from which T is on and draws are collected. 0.7 is the thesis' for
-            networks; `cycsgld` has the 0.95 of its 25 modes.
-        hold_from: the fraction of a cycle, in [0, 1], from which eps_k stays where it is; 1 never holds it.
-        floor: eps_k at the end of a whole cycle, from 0 to `step_size`, in its units.
-        exploration_temperature: T_0, at least 0, in units of the energy; 0 descends without noise.
-        friction: alpha in (0, 1], one minus the momentum coefficient; no unit.
-        box: (low, high), numbers or arrays that broadcast against the position; moves out of it are rejected and v turns round.
-
-    Returns:
-        A `Sampler` for `iso.sample`.
+        sampling_from: ... 0.7 is the thesis' for networks; `cycsgld` has the 0.95 of its 25 modes.
+        box: ... A rejection reverses v.
 
     Example:
         >>> import isotherm as iso, jax.numpy as jnp
@@ -133,7 +118,5 @@ def _cyclical(
     name: str, kernel: Kernel, steps: CyclicalCosine, temperature: float, sampling_from: float, exploring: float
 ) -> Sampler:
     length = steps.cycle_length
-    window = CollectionWindow(length, sampling_from)
-    return Sampler(
-        kernel, steps, CyclicalTemperature(temperature, length, sampling_from, exploring), window=window, name=name
-    )
+    temperatures = CyclicalTemperature(temperature, length, sampling_from, exploring)
+    return Sampler(kernel, steps, temperatures, window=CollectionWindow(length, sampling_from), name=name)

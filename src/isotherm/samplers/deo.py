@@ -1,61 +1,61 @@
 """Samplers of replicas that explore by SGD and exchange rungs by deterministic even-odd swaps."""
 
-from typing import Any, TypedDict, Unpack
+from typing import Annotated, Any, TypedDict, Unpack
 
 import numpy as np
 
 from isotherm.exchange import Deterministic, DeterministicEvenOdd, EquiAcceptance, Exchange, Ladder, geometric_ladder
+from isotherm.foundation.docstrings import defaults_of
 from isotherm.foundation.errors import check_integer, check_real, refuse, short
 from isotherm.foundation.gains import PolynomialGain
 from isotherm.foundation.schedules import Schedule
 from isotherm.kernels import PSGLD, SGHMC, SGLD, Kernel, within
 from isotherm.samplers.constructor import Box, constructor
+from isotherm.samplers.exchange_options import LADDERS
 from isotherm.samplers.sampler import Sampler
 
 Ends = tuple[float, float]
+OPTIMAL_WINDOW = "optimal"
 
 
 class DeoOptions(TypedDict, total=False):
-    """Options that all samplers with SGD exploration take.
+    """Options of all samplers with SGD exploration, with their defaults.
 
     Attributes:
         num_replicas: P, the number of rungs, at least 2.
         temperature: T of rung 0, a number of at least 0 or a function of the iteration, in units of the energy. The rungs above
-            have no noise of their own.
+            have no injected noise.
         target: S, the acceptance in (0, 1) that the buffer adapts to; no unit.
         buffer: C at the start, in units of the energy.
         gain: h_k of ladder and buffer, a number of at least 0 or a function of the iteration k. The default is
             50 / (k^0.8 + 500); no unit.
         buffer_gain: a factor of at least 0 on the gain of the buffer; no unit.
         is_exact: whether every window makes exactly one swap of every active pair, at its last iteration if none came before.
-        box: (low, high), numbers or arrays that broadcast against the position; moves out of it are rejected. None has no walls.
+        box: (low, high), numbers or arrays that broadcast against the position. Proposals outside are rejected; None has no walls.
     """
 
-    num_replicas: int
-    temperature: Schedule
-    target: float
-    buffer: float
-    gain: Schedule | None
-    buffer_gain: float
-    is_exact: bool
-    box: Box
+    num_replicas: Annotated[int, 16]
+    temperature: Annotated[Schedule, 1.0]
+    target: Annotated[float, 0.4]
+    buffer: Annotated[float, Deterministic.buffer]
+    gain: Annotated[Schedule | None, PolynomialGain()]
+    buffer_gain: Annotated[float, Deterministic.buffer_gain]
+    is_exact: Annotated[bool, DeterministicEvenOdd.is_exact]
+    box: Annotated[Box, None]
 
 
-DEO_DEFAULTS: DeoOptions = {
-    "num_replicas": 16,
-    "temperature": 1.0,
-    "target": 0.4,
-    "buffer": Deterministic.buffer,
-    "gain": PolynomialGain(),
-    "buffer_gain": Deterministic.buffer_gain,
-    "is_exact": DeterministicEvenOdd.is_exact,
-    "box": None,
-}
-DEO = (DeoOptions, DEO_DEFAULTS)
-OPTIMAL_WINDOW = "optimal"
+_deo_constructor = constructor(
+    DeoOptions,
+    arguments="""
+        step_size: (eps_0, eps_{P-1}), the step sizes of the target and of the last rung, rising, in units of position^2 / energy.
+        window: W, iterations; "optimal" minimizes the expected round trip at the acceptance `target`, "formula" is the thesis'
+            approximation.
+    """,
+    returns=LADDERS,
+)
 
 
-@constructor(DEO)
+@_deo_constructor
 def deo_sgd(step_size: Ends, *, window: int | str = 1, **options: Unpack[DeoOptions]) -> Sampler:
     """SGLD on the target rung and SGD on the rungs above, with deterministic even-odd swaps; ladder and buffer adapt.
 
@@ -72,13 +72,7 @@ def deo_sgd(step_size: Ends, *, window: int | str = 1, **options: Unpack[DeoOpti
     Biased: it follows no distribution. A replica swaps when the one above it has the lower energy, so low energies are favored.
 
     Args:
-        step_size: (eps_0, eps_{P-1}), the step sizes of the target and of the last rung, rising, in units of position^2 / energy.
-        window: W, iterations; "optimal" minimizes the expected round trip at the acceptance `target`, "formula" is the thesis'
-            approximation. This is the sampler with the usual window 1; `deo_star_sgd` has the optimal one.
-        **options: see `DeoOptions`.
-
-    Returns:
-        A `Sampler` for `iso.sample`, which runs two independent ladders unless `num_ladders` says otherwise.
+        window: ... 1 is the usual one; `deo_star_sgd` has the optimal one.
 
     Example:
         >>> import isotherm as iso, jax.numpy as jnp
@@ -95,7 +89,7 @@ def deo_sgd(step_size: Ends, *, window: int | str = 1, **options: Unpack[DeoOpti
     return _deo("deo_sgd", SGLD(), step_size, window, options)
 
 
-@constructor(DEO)
+@_deo_constructor
 def deo_star_sgd(step_size: Ends, *, window: int | str = OPTIMAL_WINDOW, **options: Unpack[DeoOptions]) -> Sampler:
     """`deo_sgd` with the window that makes round trips shortest.
 
@@ -109,15 +103,6 @@ def deo_star_sgd(step_size: Ends, *, window: int | str = OPTIMAL_WINDOW, **optio
     in its basin.
 
     Biased: it follows no distribution. A replica swaps when the one above it has the lower energy, so low energies are favored.
-
-    Args:
-        step_size: (eps_0, eps_{P-1}), the step sizes of the target and of the last rung, rising, in units of position^2 / energy.
-        window: W, iterations; "optimal" minimizes the expected round trip at the acceptance `target`, "formula" is the thesis'
-            approximation.
-        **options: see `DeoOptions`.
-
-    Returns:
-        A `Sampler` for `iso.sample`, which runs two independent ladders unless `num_ladders` says otherwise.
 
     Example:
         >>> import isotherm as iso
@@ -133,7 +118,7 @@ def deo_star_sgd(step_size: Ends, *, window: int | str = OPTIMAL_WINDOW, **optio
     return _deo("deo_star_sgd", SGLD(), step_size, window, options)
 
 
-@constructor(DEO)
+@_deo_constructor
 def deo_star_psgd(
     step_size: Ends,
     *,
@@ -156,15 +141,6 @@ def deo_star_psgd(
 
     Args:
         step_size: (eps_0, eps_{P-1}), the step sizes of the target and of the last rung, rising; eps G in position^2 / energy.
-        window: W, iterations; "optimal" minimizes the expected round trip at the acceptance `target`, "formula" is the thesis'
-            approximation.
-        decay: beta in [0, 1], how much of V an iteration keeps; no unit.
-        regularizer: lambda above 0, which keeps G below 1 / lambda; in units of s g.
-        gradient_scale: s above 0, on the gradient in V alone; 1 / N brings that of a sum over N examples to the scale of a mean.
-        **options: see `DeoOptions`.
-
-    Returns:
-        A `Sampler` for `iso.sample`, which runs two independent ladders unless `num_ladders` says otherwise.
 
     Example:
         >>> import isotherm as iso
@@ -178,7 +154,7 @@ def deo_star_psgd(
     return _deo("deo_star_psgd", PSGLD(decay, regularizer, gradient_scale), step_size, window, options)
 
 
-@constructor(DEO)
+@_deo_constructor
 def deo_star_msgd(
     step_size: Ends,
     *,
@@ -198,16 +174,6 @@ def deo_star_msgd(
 
     Biased: it follows no distribution, as `deo_star_sgd`.
 
-    Args:
-        step_size: (eps_0, eps_{P-1}), the step sizes of the target and of the last rung, rising, in units of position^2 / energy.
-        window: W, iterations; "optimal" minimizes the expected round trip at the acceptance `target`, "formula" is the thesis'
-            approximation.
-        friction: alpha in (0, 1], one minus the momentum coefficient; no unit.
-        **options: see `DeoOptions`.
-
-    Returns:
-        A `Sampler` for `iso.sample`, which runs two independent ladders unless `num_ladders` says otherwise.
-
     Example:
         >>> import isotherm as iso
         >>> sampler = iso.deo_star_msgd((0.0005, 0.002), num_replicas=4)
@@ -221,7 +187,7 @@ def deo_star_msgd(
 
 
 def _deo(name: str, kernel: Kernel, step_size: Any, window: int | str, given: DeoOptions) -> Sampler:
-    options: dict[str, Any] = {**DEO_DEFAULTS, **given}
+    options = {**defaults_of(DeoOptions), **given}
     number = check_integer("num_replicas", options["num_replicas"], 2, "Replica exchange needs two replicas.")
     target = check_real("target", options["target"], "Give an acceptance rate.", above=0.0, below=1.0)
     if isinstance(step_size, str) or np.shape(np.asarray(step_size, object)) != (2,):

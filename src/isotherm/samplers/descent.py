@@ -1,4 +1,4 @@
-"""Samplers without noise of their own: SGD, SGD with momentum, and SWAG's path."""
+"""Samplers without injected noise: SGD, SGD with momentum, and the path of SWAG."""
 
 from isotherm.foundation.schedules import CollectionWindow, CyclicalCosine, Schedule
 from isotherm.kernels import SGD, MomentumSGD, within
@@ -17,14 +17,7 @@ def sgd(step_size: Schedule, *, box: Box = None) -> Sampler:
 
     Use it to find a minimum below the start, or as a baseline; not to sample: use `sgld`.
 
-    Biased: it follows no distribution. Draws stay around one minimum, with a spread that batches and eps make.
-
-    Args:
-        step_size: eps, a number above 0 or a function of the iteration, in units of position^2 / energy.
-        box: (low, high), numbers or arrays that broadcast against the position; moves out of it are rejected.
-
-    Returns:
-        A `Sampler` for `iso.sample`.
+    Biased: it follows no distribution. Draws stay around one minimum; batches and eps set their spread.
 
     Example:
         >>> import isotherm as iso, jax.numpy as jnp
@@ -49,15 +42,7 @@ def msgd(step_size: Schedule, *, friction: float = MomentumSGD.friction, box: Bo
 
     Use it to train networks, or as a baseline; not to sample: use `sghmc`.
 
-    Biased: it follows no distribution. Draws stay around one minimum, with a spread that batches, eps and alpha make.
-
-    Args:
-        step_size: eps, a number above 0 or a function of the iteration, in units of position^2 / energy.
-        friction: alpha in (0, 1], one minus the momentum coefficient; no unit.
-        box: (low, high), numbers or arrays that broadcast against the position; moves out of it are rejected.
-
-    Returns:
-        A `Sampler` for `iso.sample`.
+    Biased: it follows no distribution. Draws stay around one minimum; batches, eps and alpha set their spread.
 
     Example:
         >>> import isotherm as iso, jax.numpy as jnp
@@ -90,18 +75,13 @@ def swag(
 
     Use it for Gaussians around minima of a network, one draw an epoch; not to sample: use `sghmc`.
 
-    Biased: it follows no distribution. The Gaussians describe the path of SGD, whose spread eps and the batches make.
+    Biased: it follows no distribution. The Gaussians describe the path of SGD, whose spread eps and the batches set.
 
     Args:
         step_size: eps, a number above 0, or without `cycle_length` a function of the iteration, in units of position^2 / energy.
-        cycle_length: L, iterations in a cycle; None has no cycles.
-        sampling_from: the fraction of a cycle, in [0, 1), from which the step size is held and draws are collected. The thesis'
-            cycles for images sample from 0.85 on, a later start than that of `cycsghmc`: a Gaussian is to see one minimum.
-        friction: alpha in (0, 1], one minus the momentum coefficient; no unit.
-        box: (low, high), numbers or arrays that broadcast against the position; moves out of it are rejected.
-
-    Returns:
-        A `Sampler` for `iso.sample`.
+        cycle_length: ... None has no cycles.
+        sampling_from: the fraction of a cycle, in [0, 1), from which the step size is held and draws are collected. 0.85 is that of
+            the thesis' image experiments, later than in `cycsghmc`, so that a Gaussian covers one minimum.
 
     Example:
         >>> import isotherm as iso, jax.numpy as jnp

@@ -1,7 +1,7 @@
-"""What samplers with corrected swaps share: their options, and how parts are put together."""
+"""Shared options of samplers with corrected swaps, and how their parts are put together."""
 
 import dataclasses
-from typing import Any, TypedDict
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
 
@@ -17,58 +17,73 @@ from isotherm.exchange import (
     geometric_ladder,
 )
 from isotherm.exchange.schemes import Scheme
+from isotherm.foundation.docstrings import defaults_of
 from isotherm.foundation.errors import check_choice, check_type, refuse, short
 from isotherm.foundation.schedules import Scaled, Schedule, check_schedule
 from isotherm.kernels import Kernel, within
-from isotherm.samplers.constructor import Box
+from isotherm.samplers.constructor import Box, constructor
 from isotherm.samplers.sampler import AnySampler, Sampler, Specification
 
 Steps = float | tuple[float, ...]
 Temperatures = tuple[float, ...]
 
-# The ratio of the thesis' small problems.
+# The ratio of the thesis' small problems, and that of its networks: differences of energies grow with the number of parameters, and
+# rungs must lie closer.
 TEMPERATURES: Temperatures = (1.0, 10.0)
-# That of its networks: differences of energies grow with the number of parameters, and rungs must lie closer.
 NETWORK_TEMPERATURES: Temperatures = (1.0, 5.0)
 # The variance changes while networks train and while control variates age: its mean over the whole run would lag behind.
 SMOOTHING = 0.3
 # Iterations between two full passes: the thesis' mixture, and two epochs of its images (50,000 in batches of 256).
 REFRESH_EVERY, NETWORK_REFRESH_EVERY = 40, 392
+LADDERS = "A `Sampler` for `iso.sample`, which runs two independent ladders unless `num_ladders` says otherwise."
+_ARGUMENTS = """
+    step_size: eps, one number above 0 for all rungs or a tuple with one for each, in units of position^2 / energy.
+    temperatures: T of the rungs, rising, the target's first; with `num_replicas` the two ends. In units of the energy.
+    num_replicas: P, the rungs of a geometric ladder between two ends of `temperatures` and `step_size`; None takes both as given.
+    correction_factor: F, a number above 0 or a function of the iteration; None and infinity switch the correction off. No unit.
+    measure_every: iterations between two measurements of a tracked variance.
+    num_measured: batches in a measurement of a tracked variance, at least 2.
+    smoothing: the weight of a new measurement, in (0, 1]; None is the mean of all.
+    energy_batch: "shared" reads the energy of a swap from the gradient's batch; "fresh" from a batch of its own, for one more
+        forward pass, without the O(eps) bias of sharing.
+    refresh_every: m, iterations between two full passes, and between two measurements of the variance.
+    is_adaptive: whether C is the coefficient of a regression over batches; else it is -1, which is right for a young anchor.
+"""
 
 
 class SwapOptions(TypedDict, total=False):
-    """Options that all samplers with corrected swaps take.
+    """Options of all samplers with corrected swaps, with their defaults.
 
     Attributes:
         scheme: which pairs of rungs may swap in an iteration, an object of `iso.exchange`; None tries the one pair of two rungs in
             every iteration, and even and odd pairs of more rungs in turn (`DeterministicEvenOdd(1)`).
         intensity: the probability, in (0, 1], that an iteration tries to swap at all; None always tries.
         cooling: iterations for which a pair rests after it swapped, which biases the target towards hot states; 0 is unbiased.
-        gate_log_correction: c, subtracted from the log of the acceptance to make up for part of the bias of a window's gate; see
+        gate_log_correction: c, subtracted from the log of the acceptance to correct part of the bias of a window's gate; see
             `exchange.DeterministicEvenOdd`. No unit.
         fresh_energies: whether every pair gets energies of its own on further batches, one more forward pass for each. Needed for
             noisy energies by schemes that try pairs in turn (`Adjacent`, `AllPairs`) on three rungs or more.
         ignores_prior: whether swaps may read the loss alone, where the potential has `coupling_includes_prior=False`. Rungs temper
-            the prior too, so that the draws then follow another distribution; the thesis' networks are sampled so.
+            the prior too, so the draws then follow another distribution; the thesis' networks are sampled so.
         variance: "batch" corrects a swap by the variance of the noise of the two positions at hand, from the examples of their
             mini-batch, where the potential has such; "tracked" by the mean variance of the two rungs, as the thesis does.
         adaptation: `exchange.EquiAcceptance(gain, of="temperature")` moves the inner temperatures until all pairs accept
-            equally often; None leaves the ladder as it is.
-        ladder: "auto" has a pilot find the rungs above the first temperature, all with the first step size; an
+            equally often; None keeps the ladder fixed.
+        ladder: "auto" finds the rungs above the first temperature by a pilot run, all with the first step size; an
             `exchange.LadderSearch(num_steps)` sets the pilot's length; None takes the rungs as given.
-        box: (low, high), numbers or arrays that broadcast against the position; moves out of it are rejected. None has no walls.
+        box: (low, high), numbers or arrays that broadcast against the position. Proposals outside are rejected; None has no walls.
     """
 
-    scheme: Scheme | None
-    intensity: float | None
-    cooling: int
-    gate_log_correction: float
-    fresh_energies: bool
-    ignores_prior: bool
-    variance: str
-    adaptation: EquiAcceptance | None
-    ladder: str | LadderSearch | None
-    box: Box
+    scheme: Annotated[Scheme | None, None]
+    intensity: Annotated[float | None, Exchange.intensity]
+    cooling: Annotated[int, Exchange.cooling]
+    gate_log_correction: Annotated[float, Corrected.gate_log_correction]
+    fresh_energies: Annotated[bool, Exchange.fresh_energies]
+    ignores_prior: Annotated[bool, Exchange.ignores_prior]
+    variance: Annotated[str, Corrected.variance]
+    adaptation: Annotated[EquiAcceptance | None, Exchange.adaptation]
+    ladder: Annotated[str | LadderSearch | None, None]
+    box: Annotated[Box, None]
 
 
 class ExchangeOptions(SwapOptions, total=False):
@@ -81,36 +96,23 @@ class ExchangeOptions(SwapOptions, total=False):
             correction factor that keeps F times the temperature constant.
     """
 
-    step_factor: Schedule
-    temperature_factor: Schedule
+    step_factor: Annotated[Schedule, 1.0]
+    temperature_factor: Annotated[Schedule, 1.0]
 
 
-SWAP_DEFAULTS: SwapOptions = {
-    "scheme": None,
-    "intensity": Exchange.intensity,
-    "cooling": Exchange.cooling,
-    "gate_log_correction": Corrected.gate_log_correction,
-    "fresh_energies": Exchange.fresh_energies,
-    "ignores_prior": Exchange.ignores_prior,
-    "variance": Corrected.variance,
-    "adaptation": Exchange.adaptation,
-    "ladder": None,
-    "box": None,
-}
-FACTOR_DEFAULTS: ExchangeOptions = {"step_factor": 1.0, "temperature_factor": 1.0}
-SWAP = (SwapOptions, SWAP_DEFAULTS)
-EXCHANGE = ((SwapOptions, SWAP_DEFAULTS), (ExchangeOptions, FACTOR_DEFAULTS))
+exchange_constructor = constructor(SwapOptions, ExchangeOptions, arguments=_ARGUMENTS, returns=LADDERS)
+cyclical_exchange_constructor = constructor(SwapOptions, arguments=_ARGUMENTS, returns=LADDERS)
 
 
 def ladder_of(step_size: Any, temperatures: Temperatures, num_replicas: int | None) -> Ladder:
-    """Temperatures and step sizes are given for every rung, or as ends of a geometric ladder of `num_replicas`."""
+    """The ladder of a constructor: values for every rung, or the ends of a geometric ladder of `num_replicas`."""
     ends = as_temperatures(temperatures)
+    rule = "a number, or one for every rung"
     if callable(step_size):
-        remedy = "Give numbers, and the schedule as `step_factor`."
-        refuse("step_size", "a number, or one for every rung", "a function", remedy)
+        refuse("step_size", rule, "a function", "Give numbers, and the schedule as `step_factor`.")
     is_number = np.ndim(np.asarray(step_size, object)) == 0
     if is_number and isinstance(step_size, (str, bytes, type(None))):
-        refuse("step_size", "a number, or one for every rung", short(step_size), "Write `step_size=0.1`, say.")
+        refuse("step_size", rule, short(step_size), "Write `step_size=0.1`, say.")
     steps = (step_size,) * len(ends) if is_number else tuple(step_size)
     if num_replicas is None:
         if len(steps) != len(ends):
@@ -137,32 +139,22 @@ def exchange_sampler(
     name: str, kernel: Kernel, estimator: Estimator, ladder: Ladder, rule: Corrected, given: SwapOptions
 ) -> AnySampler:
     """The sampler of a ladder with the options of a constructor."""
-    options: dict[str, Any] = {**SWAP_DEFAULTS, **FACTOR_DEFAULTS, **given}
-    changes = {name: options[name] for name in ("gate_log_correction", "variance")}
-    rule = dataclasses.replace(rule, **changes)
-    adaptation = options["adaptation"]
+    options = {**defaults_of(ExchangeOptions), **given}
+    rule = dataclasses.replace(rule, **{key: options[key] for key in ("gate_log_correction", "variance")})
+    adaptation, search = options["adaptation"], options["ladder"]
     if adaptation is not None:
         remedy = 'Write `adaptation=iso.exchange.EquiAcceptance(0.01, of="temperature")`, say.'
         check_type("adaptation", adaptation, EquiAcceptance, "an `exchange.EquiAcceptance`, or None", remedy)
+    kept = {key: options[key] for key in ("intensity", "cooling", "fresh_energies", "ignores_prior")}
 
-    def completed(found: Ladder) -> Exchange:
-        return Exchange(
-            found,
-            _scheme(options["scheme"], found.num_rungs),
-            rule,
-            adaptation,
-            options["intensity"],
-            options["cooling"],
-            options["fresh_energies"],
-            options["ignores_prior"],
-        )
+    def complete(found: Ladder) -> Exchange:
+        return Exchange(found, _scheme(options["scheme"], found.num_rungs), rule, adaptation, **kept)
 
     step_size = _scaled("step_factor", ladder.step_sizes[0], options["step_factor"])
     temperature = _scaled("temperature_factor", ladder.temperatures[0], options["temperature_factor"])
     plain = Sampler(within(kernel, options["box"]), step_size, temperature, estimator, name=name)
-    search = options["ladder"]
     if search is None:
-        return dataclasses.replace(plain, coupling=completed(ladder))
+        return dataclasses.replace(plain, coupling=complete(ladder))
     for factor in ("temperature_factor", "step_factor"):
         if callable(options[factor]):
             remedy = "A pilot runs at one temperature and one step size: give numbers, or a ladder of your own."
@@ -170,7 +162,7 @@ def exchange_sampler(
     if not isinstance(search, LadderSearch):
         check_choice("ladder", search, ("auto",))
         search = LadderSearch()
-    return Specification(plain, search, completed)
+    return Specification(plain, search, complete)
 
 
 def _scaled(name: str, value: float, factor: Schedule) -> Schedule:
@@ -180,7 +172,6 @@ def _scaled(name: str, value: float, factor: Schedule) -> Schedule:
 
 
 def _scheme(scheme: Scheme | None, num_rungs: int) -> Scheme:
-    """One pair is tried in every iteration; many by deterministic even-odd."""
     if scheme is None:
         return Adjacent() if num_rungs == 2 else DeterministicEvenOdd()
     remedy = "Write `scheme=iso.exchange.DeterministicEvenOdd()`, say."

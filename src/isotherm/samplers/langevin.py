@@ -18,17 +18,11 @@ def sgld(step_size: Schedule, *, temperature: Schedule = 1.0, box: Box = None) -
     energies of very unequal curvatures `sghmc` mixes faster.
 
     Biased by O(eps): on a curvature h the variance is too large by the factor 1 / (1 - eps h / 2). Gradient noise of variance s^2
-    adds eps s^2 / 2 to T. Modes that noise does not connect keep the masses of the starts. `Run.bias` measures the first two.
+    adds eps s^2 / 2 to T. Modes between which chains do not move keep the masses of the starts. `Run.bias` measures the first two.
 
     Args:
-        step_size: eps, a number above 0 or a function of the iteration, in units of position^2 / energy. Stable below 2 over the
-            largest curvature of U.
-        temperature: T, a number of at least 0 or a function of the iteration, in units of the energy.
-        box: (low, high), numbers or arrays that broadcast against the position; moves out of it are rejected, which keeps the
-            distribution.
-
-    Returns:
-        A `Sampler` for `iso.sample`.
+        step_size: ... Stable below 2 over the largest curvature of U.
+        box: ... Rejections keep the distribution.
 
     Example:
         >>> import isotherm as iso, jax.numpy as jnp
@@ -60,7 +54,7 @@ def psgld(
         G = 1 / (lambda + sqrt(V))
         x <- x - eps G g + eps T Gamma + sqrt(2 eps T G) xi
 
-    The derivative Gamma of G is left out unless `curvature_correction` asks for it.
+    with Gamma the derivative of G, left out without `curvature_correction`.
 
     Use it where coordinates have very unequal scales, with `freeze_after` equal to the run's `burn_in`; not adapting where the
     distribution matters: use `sgld` or `sghmc`.
@@ -70,16 +64,7 @@ def psgld(
 
     Args:
         step_size: eps, a number above 0 or a function of the iteration; eps G has units of position^2 / energy.
-        temperature: T, a number of at least 0 or a function of the iteration, in units of the energy.
-        decay: beta in [0, 1], how much of V an iteration keeps; no unit.
-        regularizer: lambda above 0, which keeps G below 1 / lambda; in units of s g.
-        gradient_scale: s above 0, on the gradient in V alone; 1 / N brings that of a sum over N examples to the scale of a mean.
         curvature_correction: whether Gamma is used, estimated through the newest gradient alone, for about one more gradient.
-        freeze_after: the iteration from which V stays as it is, at most the run's `burn_in`; None adapts to the end.
-        box: (low, high), numbers or arrays that broadcast against the position; moves out of it are rejected.
-
-    Returns:
-        A `Sampler` for `iso.sample`.
 
     Example:
         >>> import isotherm as iso, jax.numpy as jnp
@@ -117,19 +102,13 @@ def sghmc(
     Use it where curvatures are unequal, and for networks; not across high barriers: use `resghmc` or `icsghmc`.
 
     Biased by O(eps), at equal eps about half as much as `sgld` by curvature and 1 / alpha times as much by gradient noise, unless
-    `gradient_variance` takes that off. Modes that noise does not connect keep the masses of the starts.
+    `gradient_variance` corrects for it. Modes between which chains do not move keep the masses of the starts.
 
     Args:
-        step_size: eps, a number above 0 or a function of the iteration, in units of position^2 / energy.
-        temperature: T, a number of at least 0 or a function of the iteration, in units of the energy.
-        friction: alpha in (0, 1], one minus the momentum coefficient; no unit.
-        gradient_variance: V of at least 0, the known variance of a coordinate of the gradient over T, whose noise is not injected
-            again. Where b exceeds alpha nothing is injected.
+        gradient_variance: V of at least 0, the known variance of a coordinate of the gradient over T; injected noise is reduced by
+            it, to none where b exceeds alpha.
         resample_every: iterations between two draws of a new velocity; None never draws one.
-        box: (low, high), numbers or arrays that broadcast against the position; moves out of it are rejected and v turns round.
-
-    Returns:
-        A `Sampler` for `iso.sample`.
+        box: ... A rejection reverses v.
 
     Example:
         >>> import isotherm as iso, jax.numpy as jnp
@@ -148,13 +127,9 @@ def sghmc(
 
 @constructor()
 def svgd(
-    step_size: Schedule,
-    *,
-    temperature: Schedule = 1.0,
-    bandwidth: float | None = Stein.bandwidth,
-    box: Box = None,
+    step_size: Schedule, *, temperature: Schedule = 1.0, bandwidth: float | None = Stein.bandwidth, box: Box = None
 ) -> Sampler:
-    """Stein variational gradient descent: the P chains of a run are particles that descend U and push one another apart.
+    """Stein variational gradient descent: the P chains of a run are particles that descend U and repel one another.
 
         x_i <- x_i + (eps / P) sum_j [ -k(x_j, x_i) g_j + T grad_{x_j} k(x_j, x_i) ],        k(x, y) = exp(-|x - y|^2 / h)
 
@@ -162,16 +137,10 @@ def svgd(
 
     Use it for a few well-placed points in few dimensions; not for spreads or tails in many: use `sghmc`.
 
-    Biased: particles have the mean of the mode they are in and too little spread, the less the more dimensions there are.
+    Biased: particles have the mean of their mode and too little spread, more so in more dimensions.
 
     Args:
-        step_size: eps, a number above 0 or a function of the iteration, in units of position^2 / energy.
-        temperature: T, a number of at least 0 or a function of the iteration, in units of the energy.
         bandwidth: h above 0, a squared length; None is the median of the squared distances over log(P + 1), in every iteration.
-        box: (low, high), numbers or arrays that broadcast against the position; moves of a particle out of it are rejected.
-
-    Returns:
-        A `Sampler` for `iso.sample`.
 
     Example:
         >>> import isotherm as iso, jax
