@@ -212,7 +212,7 @@ def test_other_data_are_told_in_a_few_words(tmp_path, size, other, message):
 
 def test_another_thread_pool_is_warned_of(folder, monkeypatch):
     monkeypatch.setenv("NPROC", "17")
-    with pytest.warns(UserWarning, match="goes on with 17.*NPROC"):
+    with pytest.warns(UserWarning, match="is resumed with 17.*NPROC"):
         iso.resume(folder, energy, SAMPLER)
 
 

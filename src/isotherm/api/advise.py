@@ -1,4 +1,4 @@
-"""Advice on a ladder before a long run: how often its pairs would swap for each correction factor, and with what window."""
+"""Advice on a ladder before a long run: expected swap rates and the best window for each correction factor."""
 
 import dataclasses
 from typing import Any
@@ -7,13 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from isotherm.api.sample import sample
+from isotherm.api.sample import ARGUMENTS, sample
 from isotherm.coupling import Observed
 from isotherm.exchange import Adjacent, Corrected, Exchange, expected_round_trip, optimal_window
 from isotherm.exchange.ladder import LadderSearch
 from isotherm.exchange.rules import Pairing
 from isotherm.exchange.schemes import Scheme
 from isotherm.foundation.calls import checked_call
+from isotherm.foundation.docstrings import documented
 from isotherm.foundation.errors import check_integer, check_real, refuse, short
 from isotherm.pilots.ladder import FoundLadder, find_ladder
 from isotherm.potentials.start import choose_init, first_position
@@ -22,15 +23,15 @@ from isotherm.samplers.sampler import AnySampler, Sampler, Specification, as_pot
 
 @dataclasses.dataclass(frozen=True)
 class Advice:
-    """What a pilot says about a ladder; print it.
+    """Swap rates of a ladder, measured by a pilot; print it.
 
     Attributes:
         factors: F.
         rates: the expected swap rate of each adjacent pair, shape (len(factors), P - 1).
         variances: the variance of the energy difference of each pair.
         windows: the best window of deterministic even-odd swaps for each F.
-        round_trips: the expected iterations of a round trip with it; infinite where a pair never swaps.
-        found: the ladder that a search proposes; None where none was asked for.
+        round_trips: the expected iterations of a round trip with that window; infinite where a pair never swaps.
+        found: the ladder from the search; None without one.
     """
 
     factors: tuple[float, ...]
@@ -53,6 +54,7 @@ class Advice:
 
 
 @checked_call()
+@documented(arguments=ARGUMENTS)
 def advise(
     potential: Any,
     sampler: AnySampler,
@@ -65,19 +67,15 @@ def advise(
     search: bool = True,
     progress: bool | None = None,
 ) -> Advice:
-    """Run the replicas of a corrected exchange sampler without swaps, and say what swaps would do.
+    """Run the replicas of a corrected exchange sampler without swaps, and predict the rates and round trips of swaps.
 
     Args:
-        potential: as in `sample`.
-        sampler: such as `iso.resgld(...)`, for which advice is wanted.
+        sampler: a replica exchange sampler such as `iso.resgld(...)`.
         num_steps: iterations of the pilot.
         factors: the correction factors to compare.
-        seed: of the pilot.
-        init: as in `sample`.
-        burn_in: iterations left out; by default a fifth.
-        search: whether to look for a better ladder too, with 8 chains at each of 11 temperatures, as `ladder="auto"` does; a
-            sampler with that ladder is advised on what is found.
-        progress: as in `sample`; the pilot has a bar, and both halves of the search.
+        burn_in: iterations left out; None is a fifth.
+        search: whether to search for a better ladder too, with 8 chains at each of 11 temperatures, as `ladder="auto"` does. For a
+            sampler with `ladder="auto"` the advice is on the ladder from the search.
 
     Example:
         >>> import isotherm as iso, jax.numpy as jnp
@@ -92,15 +90,12 @@ def advise(
     if isinstance(sampler, Specification) and is_open:
         sampler = sampler.completed(sampler.search.example(sampler.plain))
     coupling = sampler.coupling if isinstance(sampler, Sampler) else None
-    if (
-        not isinstance(sampler, Sampler)
-        or not isinstance(coupling, Exchange)
-        or not isinstance(coupling.rule, Corrected)
-    ):
+    rule = coupling.rule if isinstance(coupling, Exchange) else None
+    if not (isinstance(sampler, Sampler) and isinstance(coupling, Exchange) and isinstance(rule, Corrected)):
         remedy = "Give one such as `iso.resgld(...)`."
         refuse("sampler", "a replica exchange sampler with the corrected rule", sampler.name, remedy)
     if callable(sampler.temperature) or callable(sampler.step_size):
-        remedy = "Leave out `temperature_factor` and `step_factor`, and advise on the ladder at the temperature that matters."
+        remedy = "Leave out `temperature_factor` and `step_factor`, and give the temperature of interest."
         refuse("sampler", "one of constant temperatures and step sizes", "a schedule of them", remedy)
     if not isinstance(factors, (tuple, list)):
         refuse("factors", "a tuple of correction factors", short(factors), "Write `factors=(1.0, 4.0)`, say.")
@@ -111,28 +106,22 @@ def advise(
         start = first_position(choose_init(init, potential), seed)
         found = find_ladder(potential, sampler, start, num_steps, seed, progress)
     ladder = found.ladder if found is not None and is_open else coupling.ladder
-    rule = dataclasses.replace(coupling.rule, correction_factor=1.0)
-    watched = _Watched(ladder, _Never(), rule)
-    pilot = dataclasses.replace(sampler, coupling=watched, window=None, name="pilot")
-    start = num_steps // 5 if burn_in is None else burn_in
-    run = sample(potential, pilot, num_steps=num_steps, burn_in=start, seed=seed, init=init, progress=progress)
+    rule = dataclasses.replace(rule, correction_factor=1.0)
+    pilot = dataclasses.replace(sampler, coupling=_Watched(ladder, _Never(), rule), window=None, name="pilot")
+    burn_in = num_steps // 5 if burn_in is None else burn_in
+    run = sample(potential, pilot, num_steps=num_steps, burn_in=burn_in, seed=seed, init=init, progress=progress)
     energies = np.asarray(run.energies).T
     variances = np.asarray(run.stats["variance_of_difference"])
     temperatures = float(sampler.temperature) * np.asarray(ladder.temperatures) / ladder.temperatures[0]
     pairs = Pairing(*(jnp.asarray(a) for a in (energies[:, :-1], energies[:, 1:], temperatures[:-1], temperatures[1:])))
     rates = np.array([_mean_acceptance(rule, pairs, variances, factor) for factor in factors], np.float64)
-    number = ladder.num_rungs
-    rejections = [tuple(float(r) for r in np.minimum(1 - rate, 1 - 1e-9)) for rate in rates]
-    windows = [
-        optimal_window(number, rejection) if min(rate) > 0 else 1
-        for rejection, rate in zip(rejections, rates, strict=True)
-    ]
-    trips = [
-        expected_round_trip(number, rejection, window) if min(rate) > 0 else np.inf
-        for rejection, rate, window in zip(rejections, rates, windows, strict=True)
-    ]
+    number, windows, trips = ladder.num_rungs, [], []
+    for rate in rates:
+        rejection = tuple(float(r) for r in np.minimum(1 - rate, 1 - 1e-9))
+        windows.append(optimal_window(number, rejection) if min(rate) > 0 else 1)
+        trips.append(expected_round_trip(number, rejection, windows[-1]) if min(rate) > 0 else np.inf)
     if number == 2 and isinstance(coupling.scheme, Adjacent):
-        # The only pair is tried in every iteration: a replica waits 1 / rate for either half of its trip.
+        # The only pair is tried in every iteration: each half of a round trip takes 1 / rate iterations on average.
         windows, trips = [1] * len(factors), [2.0 / max(float(rate[0]), 1e-300) for rate in rates]
     return Advice(tuple(factors), rates, variances, tuple(windows), tuple(trips), found)
 

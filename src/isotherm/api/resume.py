@@ -1,4 +1,4 @@
-"""`resume`: go on with a run that was stopped, as if it had not been."""
+"""`resume`: continue a stopped run, with the same result as without the stop."""
 
 import dataclasses
 import pathlib
@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from isotherm.api.sample import ready
+from isotherm.api.sample import ARGUMENTS, ready
 from isotherm.driver.checkpoints import Checkpoints
 from isotherm.driver.choose import check_run
 from isotherm.driver.describe import differences
@@ -21,6 +21,7 @@ from isotherm.driver.progress import Status
 from isotherm.driver.settings import Settings, thread_pool_size
 from isotherm.engine.program import identity
 from isotherm.foundation.calls import checked_call
+from isotherm.foundation.docstrings import documented
 from isotherm.foundation.errors import check_folder, refuse
 from isotherm.foundation.positions import named_leaves
 from isotherm.pilots.resolve import resolve_at
@@ -32,8 +33,11 @@ from isotherm.run.storage.saving import seconds_until
 from isotherm.run.storage.store import read_json, read_records, write_json
 from isotherm.samplers.sampler import AnySampler, as_potential, check_sampler
 
+Collect = Callable[[Any], Any]
+
 
 @checked_call()
+@documented(arguments=ARGUMENTS)
 def resume(
     folder: str | pathlib.Path,
     potential: Potential | Callable[[Any], Any] | None = None,
@@ -41,7 +45,7 @@ def resume(
     *,
     num_steps: int | None = None,
     init: Any = None,
-    collect: Callable[[Any], Any] = identity,
+    collect: Collect = identity,
     checkpoint_every: float = 60.0,
     progress: bool | None = None,
     throw: bool = False,
@@ -50,71 +54,55 @@ def resume(
 ) -> Run:
     """Continue the run in `folder` to its end, or to `num_steps` if that is further.
 
-    Code is never stored, so the potential and the sampler must be given again, as they were; what was stored about them is
-    compared. The result is that of a run which was never stopped.
+    Code is never stored: give the same potential and sampler again. They are compared with what was stored. The result is that of
+    a run that was never stopped.
 
     Args:
-        folder: what was given as `out`.
-        potential: as in `sample`.
-        sampler: as in `sample`.
+        folder: the `out` of the run.
+        potential: as it was given to `sample`.
+        sampler: as it was given to `sample`.
         num_steps: a new, larger number of iterations; None keeps the old one.
         init: only for positions made of nodes other than dicts, lists and tuples: one position, for its structure.
-        collect: as in `sample`.
-        checkpoint_every: as in `sample`.
-        progress: as in `sample`.
-        throw: as in `sample`.
-        callback: as in `sample`.
-        measure_bias: as in `sample`.
     """
     remedy = 'Give what was passed as `out`: `iso.resume("my-run", potential, sampler)`.'
     folder = check_folder("folder", folder, remedy)
     read_configuration(folder)
     if not (folder / "start").exists():
-        remedy = "Only a run that was started with `out=` can go on; a run that was saved can be read with `iso.load`."
+        remedy = "Only a run that was started with `out=` can be resumed; read a saved run with `iso.load`."
         refuse("folder", "that of a run with checkpoints", f"{folder}, which `Run.save` wrote", remedy)
     if potential is None or sampler is None:
-        remedy = "Code is never stored: pass both again. A run of the command line goes on with `isotherm resume`."
+        remedy = "Code is never stored: pass both again. Resume a run of the command line with `isotherm resume`."
         refuse("potential", "given, and `sampler` too", "None", remedy)
     check_sampler(sampler)
     with locked(folder, "folder"):
         host = HostOptions(folder, checkpoint_every, progress, throw, callback, measure_bias)
-        return _go_on(as_potential(potential), sampler, num_steps, init, collect, host)
+        return _resume(as_potential(potential), sampler, num_steps, init, collect, host)
 
 
-def go_on_with(
-    potential: Potential,
-    sampler: AnySampler,
-    settings: Settings,
-    init: Any,
-    collect: Callable[[Any], Any],
-    host: HostOptions,
+def resume_with(
+    potential: Potential, sampler: AnySampler, settings: Settings, init: Any, collect: Collect, host: HostOptions
 ) -> Run:
-    """For `sample(resume=True)`: go on with the run in the host's folder, whose settings must be those that are asked for."""
+    """For `sample(resume=True)`: continue the run in the host's folder, whose settings must equal the given ones."""
     assert host.folder is not None
     stored, asked = read_configuration(host.folder)[0]["settings"], settings.as_json()
-    # The number of chains of a ladder that a pilot found is compared with the ladder.
+    # The number of chains of a ladder from a pilot is compared with the ladder.
     for name in ("num_runs", "num_ladders", "seed", "thinning", "burn_in"):
         if stored[name] != asked[name]:
             refuse(name, f"{stored[name]}, as in the run in {host.folder}", asked[name], "Start another run elsewhere.")
     with locked(host.folder, "out"):
-        return _go_on(potential, sampler, settings.num_steps, init, collect, host)
+        return _resume(potential, sampler, settings.num_steps, init, collect, host)
 
 
-def _go_on(
-    potential: Potential,
-    sampler: AnySampler,
-    num_steps: int | None,
-    init: Any,
-    collect: Callable[[Any], Any],
-    host: HostOptions,
+def _resume(
+    potential: Potential, sampler: AnySampler, num_steps: int | None, init: Any, collect: Collect, host: HostOptions
 ) -> Run:
     began, folder = time.perf_counter(), host.folder
     assert folder is not None
     config, stored = read_configuration(folder)
-    settings = Settings(**{**config["settings"], "num_steps": num_steps or config["settings"]["num_steps"]})
-    if settings.num_steps < config["settings"]["num_steps"]:
-        remedy = "A run can be made longer, not shorter."
-        refuse("num_steps", f"at least {config['settings']['num_steps']}", settings.num_steps, remedy)
+    old_steps = config["settings"]["num_steps"]
+    settings = Settings(**{**config["settings"], "num_steps": num_steps or old_steps})
+    if settings.num_steps < old_steps:
+        refuse("num_steps", f"at least {old_steps}", settings.num_steps, "A run can be made longer, not shorter.")
     position = _read_start(folder, init)
     if Layout(None, settings.num_runs, settings.num_ladders).total is None:
         position = jax.tree.map(lambda leaf: leaf[None], position)
@@ -133,22 +121,21 @@ def _go_on(
     complete = _complete_run(folder, settings.num_steps, host.measure_bias)
     if complete is not None:
         return complete
-    if settings.num_steps != config["settings"]["num_steps"]:
+    if settings.num_steps != old_steps:
         (folder / "finished.json").unlink(missing_ok=True)
         config["settings"]["num_steps"] = settings.num_steps
         config["temperature"] = asked["temperature"]
         write_json(folder / "run.json", {**stored, "config": config})
-    prepared = dataclasses.replace(prepared, configs=(config,))
-    return drive(prepared, host, reached, began)[0]
+    return drive(dataclasses.replace(prepared, configs=(config,)), host, reached, began)[0]
 
 
 def _complete_run(folder: pathlib.Path, num_steps: int, wants_bias: bool) -> Run | None:
-    """The run in a folder, if there is nothing left to do."""
+    """The run in a folder, if it is complete."""
     if not (folder / "finished.json").exists():
         return None
     try:
         run = Run.load(folder)
-    except (ValueError, LookupError, TypeError):  # What was written at the end can be written again, from a checkpoint.
+    except (ValueError, LookupError, TypeError):  # A broken end is written again from a checkpoint.
         return None
     is_measured = run.bias is not None or not (wants_bias and run.claims_distribution)
     return run if run.num_steps == num_steps and is_measured else None
@@ -157,9 +144,7 @@ def _complete_run(folder: pathlib.Path, num_steps: int, wants_bias: bool) -> Run
 def read_configuration(folder: pathlib.Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """The configuration of a run, and all of its `run.json`."""
     if not (folder / "run.json").exists():
-        remedy = (
-            "Give the folder that was passed as `out`. A start that was cut short before this file cannot be resumed."
-        )
+        remedy = "Give the folder that was passed as `out`. A start interrupted before this file cannot be resumed."
         refuse("folder", "a folder of a run, with a run.json", str(folder), remedy)
     stored = read_json(folder / "run.json")
     check_format(stored, folder, is_resumed=True)
@@ -181,7 +166,7 @@ def _compare(stored: dict[str, Any], asked: dict[str, Any]) -> None:
     """Refuse a resume with other settings; warn where only rounding may differ."""
     if stored["thread_pool_size"] != thread_pool_size():
         warnings.warn(
-            f"The run was started with a thread pool of {stored['thread_pool_size']} and goes on with {thread_pool_size()}: "
+            f"The run was started with a thread pool of {stored['thread_pool_size']} and is resumed with {thread_pool_size()}: "
             "matrix products may round differently. Set the environment variable NPROC to the old number before Python starts.",
             stacklevel=5,
         )
@@ -194,7 +179,7 @@ def _compare(stored: dict[str, Any], asked: dict[str, Any]) -> None:
 
 
 def _compare_energies(old: np.ndarray, new: np.ndarray) -> None:
-    """Refuse a potential that is another one at positions of the run, beyond the rounding of another device."""
+    """Refuse a potential whose energies at positions of the run differ by more than the rounding of another device."""
     is_off = ~np.isnan(old) & ~np.isclose(old, new, rtol=1e-4, atol=1e-6)
     if np.any(is_off):
         place = np.unravel_index(np.argmax(is_off), old.shape)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from isotherm.driver.choose import check_run, collect_of, settings_of, starts_of
+from isotherm.driver.choose import collect_of
 from isotherm.driver.describe import environment
 from isotherm.driver.drive import HostOptions, ResumePoint, drive
 from isotherm.driver.layout import Layout
@@ -19,9 +19,10 @@ from isotherm.driver.progress import Status
 from isotherm.driver.settings import Settings
 from isotherm.engine.program import identity
 from isotherm.foundation.calls import checked_call
+from isotherm.foundation.docstrings import entries
 from isotherm.foundation.errors import check_folder, check_real, refuse
 from isotherm.foundation.user_functions import check_function
-from isotherm.pilots.resolve import Resolved, resolve_at
+from isotherm.pilots.resolve import Resolved, checked_start, resolve_at
 from isotherm.potentials.potential import Potential
 from isotherm.potentials.start import choose_init, first_position
 from isotherm.run.run import Run
@@ -59,38 +60,36 @@ def sample(
 ) -> Run:
     """Run a sampler on a potential.
 
-    The result is a function of the arguments alone: not of the block length, of checkpoints, or of having been stopped and
-    resumed.
+    The result depends on the arguments alone: not on the block length, on checkpoints, or on stopping and resuming.
 
     Args:
         potential: what to sample; a plain function is taken as an energy.
-        sampler: how, such as `iso.sgld(step_size=0.01)`.
-        num_steps: iterations.
-        num_chains: chains in a run, among which couplings act; None is what the coupling needs, or as many as `iso.per_chain`
-            gives, or 1.
+        sampler: such as `iso.sgld(step_size=0.01)`.
+        num_steps: number of iterations.
+        num_chains: chains in a run, which couplings connect; None is the number that the coupling or `iso.per_chain` needs, or 1.
         num_runs: independent repeats of the whole, in one program; None for one without an axis for it.
         num_ladders: independent ladders of an exchange sampler, which are the chains of its run; None is 2, so that they can be
             compared.
-        seed: of all randomness: an integer, or a key of `jax.random.key`.
+        seed: an integer, or a key of `jax.random.key`.
         thinning: iterations between two draws.
         burn_in: iterations before the first draw.
         init: a position, `iso.per_chain(positions)`, or a function of a key, called for every chain. Potentials of networks have
             one of their own.
-        out: a folder to stream draws and checkpoints to; None keeps draws in memory.
-        resume: whether to go on with the run that `out` holds, if it holds one, so that a script can be run again after it was
-            stopped. Everything else must be as it was; only `num_steps` may be larger.
-        collect: what to keep of a position; by default all of it.
+        out: a folder for draws and checkpoints; None keeps draws in memory.
+        resume: whether to continue the run in `out`, if there is one, so that a script can be run again after it was stopped. All
+            else must be as it was; only `num_steps` may be larger.
+        collect: a function of a position whose result is kept; the identity keeps all of it.
         target_energy: the energy whose first hit is reported.
         track_best: whether the best position is followed at every iteration; None does it for potentials without data.
         chain_mode: "vmap" runs the chains of an iteration at once, "map" one after another, "unroll" side by side in one program;
-            "auto" takes the first, or for convolutions, which do not like to be batched, the last on a GPU and "map" elsewhere.
+            "auto" takes the first, or for convolutions, which are slow in batches of chains, the last on a GPU and "map" elsewhere.
         block_length: iterations between two returns to the host; None adapts it to the clock.
-        checkpoint_every: seconds between two checkpoints, where there is a folder.
+        checkpoint_every: seconds between two checkpoints, with a folder.
         progress: whether to show a progress bar; None shows it on a terminal.
         throw: whether a diverged chain raises `DivergenceError`; otherwise it warns, and its draws have weight zero.
         callback: called with a `Status` about twice a second; the run ends early where it returns True.
-        measure_bias: whether `Run.bias` is known, which costs a few gradients and, with a folder, their compilation at the end.
-        source: where the potential came from, kept with the run for the command line.
+        measure_bias: whether to measure `Run.bias`, for a few gradients and, with a folder, their compilation at the end.
+        source: where the potential came from, stored with the run for the command line.
 
     Returns:
         A `Run`, whose arrays have axes (chain, draw, ...), or (run, chain, draw, ...) where `num_runs` is given.
@@ -112,40 +111,31 @@ def sample(
     check_real("checkpoint_every", checkpoint_every, "Give seconds.", minimum=0.0)
     if resume and folder is None:
         refuse("resume", "given with `out`", "no folder", "Pass out=..., the folder of the run to go on with.")
-    given: dict[str, Any] = {
-        "num_steps": num_steps,
-        "num_chains": num_chains,
-        "num_runs": num_runs,
-        "num_ladders": num_ladders,
-        "seed": seed,
-        "thinning": thinning,
-        "burn_in": burn_in,
-        "target_energy": target_energy,
-        "track_best": track_best,
-        "chain_mode": chain_mode,
-        "block_length": block_length,
-    }
-    # Everything that can be refused is refused before a pilot runs, which may decide on the number of chains.
-    settings = settings_of(sampler, init, **given)
-    position = starts_of(init, settings)
-    check_run(potential, sampler, settings, position, collect)
+    given: dict[str, Any] = {"num_steps": num_steps, "num_chains": num_chains, "num_runs": num_runs}
+    given |= {"num_ladders": num_ladders, "seed": seed, "thinning": thinning, "burn_in": burn_in}
+    given |= {"target_energy": target_energy, "track_best": track_best}
+    given |= {"chain_mode": chain_mode, "block_length": block_length}
+    # Refuse wrong input before a pilot runs, which may choose the number of chains.
+    settings, position = checked_start(potential, sampler, init, collect, **given)
     host = HostOptions(folder, checkpoint_every, progress, throw, callback, measure_bias)
     if resume and folder is not None and (folder / "run.json").exists():
-        from isotherm.api.resume import go_on_with
+        from isotherm.api.resume import resume_with
 
-        return go_on_with(potential, sampler, settings, first_position(init, seed), collect, host)
+        return resume_with(potential, sampler, settings, first_position(init, seed), collect, host)
     with contextlib.ExitStack() as stack:
         if folder is not None:
-            stack.enter_context(_claimed(folder))
+            stack.enter_context(_claim(folder))
         resolved = resolve_at(potential, sampler, settings, position, progress)
         if resolved.sampler is not sampler:
-            settings = settings_of(resolved.sampler, init, **given)
-            position = starts_of(init, settings)
-            check_run(potential, resolved.sampler, settings, position, collect)
+            settings, position = checked_start(potential, resolved.sampler, init, collect, **given)
         prepared = ready(potential, resolved, settings, position, collect, source)
         if folder is not None:
             _write_start(prepared, folder)
         return drive(prepared, host, ResumePoint(), began)[0]
+
+
+# Descriptions of the arguments that functions like `sample` share with it.
+ARGUMENTS = entries((sample.__doc__ or "").partition("Args:\n")[2])
 
 
 def ready(
@@ -156,33 +146,30 @@ def ready(
     collect: Callable[[Any], Any],
     source: dict[str, Any] | None,
 ) -> PreparedRun:
-    """A run of one sampler that `check_run` has let pass."""
-    layout = Layout(None, settings.num_runs, settings.num_ladders)
-    kept = collect_of(collect, potential)
-    prepared = prepare(
-        potential, (resolved.sampler,), settings, layout, position, kept, source, choices=resolved.choices
-    )
+    """A prepared run of one sampler, after `check_run`."""
+    layout, kept = Layout(None, settings.num_runs, settings.num_ladders), collect_of(collect, potential)
+    samplers, choices = (resolved.sampler,), resolved.choices
+    prepared = prepare(potential, samplers, settings, layout, position, kept, source, choices=choices)
     return dataclasses.replace(prepared, pilot_seconds=resolved.seconds)
 
 
 def _write_start(prepared: PreparedRun, folder: pathlib.Path) -> None:
     write_arrays(folder / "start", prepared.position)
     # Written last: a folder with this file can be resumed.
-    stored = {"format": FORMAT, "config": prepared.configs[0], "environment": environment()}
-    write_json(folder / "run.json", stored)
+    write_json(folder / "run.json", {"format": FORMAT, "config": prepared.configs[0], "environment": environment()})
 
 
 @contextlib.contextmanager
-def _claimed(folder: pathlib.Path) -> Iterator[pathlib.Path]:
-    """A folder for a new run, while it is locked. Nothing that lies there is removed, and a run that is refused leaves no trace."""
+def _claim(folder: pathlib.Path) -> Iterator[None]:
+    """Lock a folder for a new run. Existing files are kept, and a refused run leaves no trace."""
     is_new = not folder.exists()
     if folder.is_dir() and not (folder / LOCK).exists():
-        # Not even a lock goes into a folder of somebody else's.
+        # No lock in a folder with other files.
         _refuse_contents(folder)
     with locked(folder, "out") as lock:
         _refuse_contents(folder)
         try:
-            yield folder
+            yield
         finally:
             if folder.exists() and list(folder.iterdir()) == [lock]:
                 lock.unlink()
@@ -191,7 +178,7 @@ def _claimed(folder: pathlib.Path) -> Iterator[pathlib.Path]:
 
 
 def _refuse_contents(folder: pathlib.Path) -> None:
-    """Refuse a folder that holds a run, or anything else but what a start that was cut short left there."""
+    """Refuse a folder that holds a run, or files other than those of an interrupted start."""
     names = {path.name for path in folder.iterdir()}
     if "run.json" in names:
         remedy = "Pass resume=True to go on with it (`isotherm resume` in a shell), or choose another folder."

@@ -48,7 +48,7 @@ def documented(
 
 def entries(text: str) -> dict[str, str]:
     """Descriptions by name, from lines `name: description` whose continuations are indented further."""
-    parts = re.split(r"^(?=[*\w]+:)", textwrap.dedent(text).partition("\n\n")[0], flags=re.MULTILINE)[1:]
+    parts = re.split(r"^(?=[*\w]+:)", textwrap.dedent(text.partition("\n\n")[0]), flags=re.MULTILINE)[1:]
     named = (" ".join(part.split()).partition(": ") for part in parts)
     return {name: description for name, _, description in named}
 
@@ -66,5 +66,6 @@ def _parts(text: str) -> tuple[str, dict[str, str], str]:
 
 def _entry(name: str, own: str, texts: Mapping[str, str], default: Any) -> str:
     text = f"{texts[name]}{own[3:]}" if own.startswith("...") else own
-    end = "Required." if default is inspect.Parameter.empty else f"Default: {default!r}."
+    shown = default.__name__ if inspect.isfunction(default) else repr(default)
+    end = "Required." if default is inspect.Parameter.empty else f"Default: {shown}."
     return textwrap.fill(f"{name}: {text} {end}", _WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 8)

@@ -1,11 +1,13 @@
-"""From a specification to a sampler: the one place where pilots run."""
+"""From a specification to a sampler: the only caller of pilots."""
 
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from isotherm.contour.partition import FoundPartition
 from isotherm.driver.choose import check_run, settings_of, starts_of
 from isotherm.driver.settings import Settings
+from isotherm.engine.program import identity
 from isotherm.exchange.ladder import Ladder, LadderSearch
 from isotherm.foundation.calls import checked_call
 from isotherm.foundation.transfers import transfers_on_purpose
@@ -17,12 +19,12 @@ from isotherm.samplers.sampler import Choice, Sampler, Specification, as_potenti
 
 
 class Resolved(NamedTuple):
-    """A sampler in which nothing is open.
+    """A complete sampler.
 
     Attributes:
-        sampler: with the ladder or partition that was found.
-        choices: what was chosen and why; nothing where nothing was open.
-        seconds: that pilots took.
+        sampler: with the ladder or partition that pilots found.
+        choices: what pilots chose and why; empty without pilots.
+        seconds: of the pilots.
     """
 
     sampler: Sampler
@@ -39,7 +41,7 @@ def resolve_at(
     progress: bool | None = None,
     stored: Any = (),
 ) -> Resolved:
-    """The sampler, from `position` (run, chain, ...). `stored` are choices of an earlier run, in JSON, which are taken again."""
+    """The sampler, by pilots from `position` (run, chain, ...), or by the `stored` choices of an earlier run, in JSON."""
     if isinstance(sampler, Sampler):
         return Resolved(sampler)
     began, is_ladder = time.perf_counter(), isinstance(sampler.search, LadderSearch)
@@ -52,6 +54,20 @@ def resolve_at(
     return Resolved(sampler.completed(found), (choice,), time.perf_counter() - began)
 
 
+def checked_start(
+    potential: Potential,
+    sampler: Sampler | Specification,
+    init: Any,
+    collect: Callable[[Any], Any] = identity,
+    **given: Any,
+) -> tuple[Settings, Any]:
+    """The settings of a run and its positions at the start, leaves (run, chain, ...), after all checks that need no work."""
+    settings = settings_of(sampler, init, **given)
+    position = starts_of(init, settings)
+    check_run(potential, sampler, settings, position, collect)
+    return settings, position
+
+
 @checked_call()
 def resolve(
     potential: Any,
@@ -62,13 +78,13 @@ def resolve(
     seed: Any = 0,
     progress: bool | None = None,
 ) -> Resolved:
-    """Find what a sampler with `ladder="auto"` or `partition="auto"` leaves open, by pilot runs.
+    """Complete a sampler with `ladder="auto"` or `partition="auto"` by pilot runs.
 
     `iso.sample`, `resume`, `sweep`, `advise` and `to_blackjax` do this themselves; call it for a loop by hand.
 
     Args:
         potential: as in `sample`.
-        sampler: any sampler; one in which nothing is open is returned as it is.
+        sampler: any sampler; a complete one is returned as it is.
         init: as in `sample`.
         num_chains: as in `sample`.
         seed: of the pilots.
@@ -84,7 +100,5 @@ def resolve(
     """
     potential, sampler = as_potential(potential), check_sampler(sampler)
     init = choose_init(init, potential)
-    settings = settings_of(sampler, init, num_chains=num_chains, num_steps=1, seed=seed)
-    position = starts_of(init, settings)
-    check_run(potential, sampler, settings, position)
+    settings, position = checked_start(potential, sampler, init, num_chains=num_chains, num_steps=1, seed=seed)
     return resolve_at(potential, sampler, settings, position, progress)
