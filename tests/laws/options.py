@@ -20,7 +20,7 @@ from isotherm.exchange import AllPairs, DeterministicEvenOdd, EquiAcceptance, La
 from isotherm.foundation.docstrings import defaults_of
 from isotherm.foundation.parts import Part
 from isotherm.samplers import METHODS
-from isotherm.samplers.sampler import resolved
+from isotherm.samplers.sampler import AnySampler, Specification, resolved
 from tests.laws.exact import GRADIENT_SCALE, LAG, PRECISION, Linear, noise_of
 
 REQUIRED = inspect.Parameter.empty
@@ -139,8 +139,8 @@ def base_of(method: str, option: str) -> tuple[Any, dict[str, Any]]:
 Field = tuple[str, str]
 
 
-def fields_of(sampler: iso.Sampler) -> dict[Field, Any]:
-    """The fields of all parts of a sampler, by the names of class and field."""
+def fields_of(sampler: AnySampler) -> dict[Field, Any]:
+    """The fields of all parts of a sampler, by the names of class and field; a specification is completed with its example."""
     found: dict[Field, Any] = {}
 
     def walk(part: Any) -> None:
@@ -153,6 +153,9 @@ def fields_of(sampler: iso.Sampler) -> dict[Field, Any]:
             if is_part:
                 walk(value)
 
+    if isinstance(sampler, Specification):
+        walk(sampler.search)
+        sampler = sampler.completed(sampler.search.example(sampler.plain))
     walk(sampler)
     return found
 
@@ -174,9 +177,7 @@ def changed_by(method: str, option: str, value: Any) -> set[Field]:
         plain = {option: (1.0, 12.0, 14)}
     if default is REQUIRED and option == "theta":
         plain = {option: tuple(reversed(THETA))}
-    one, other = (
-        fields_of(resolved(METHODS[method](step, **{**needed, **given}))) for given in (plain, {option: value})
-    )
+    one, other = (fields_of(METHODS[method](step, **{**needed, **given})) for given in (plain, {option: value}))
     return {name for name, found in other.items() if name not in one or one[name] != found}
 
 
