@@ -82,9 +82,7 @@ def test_a_search_shows_what_it_does_and_what_it_found(capsys):
     assert "Looking for a ladder: 8 chains at each of 11 temperatures, 2,000 iterations, twice." in told
     assert all(f"ladder, {part} of 2" in told for part in (1, 2))
     assert "Proposed ladder" in told
-    assert (
-        "One temperature suffices: chains that started apart agree at the target's own, so that `iso.sgld(0.1)`" in told
-    )
+    assert "One temperature suffices: overdispersed chains agree at the target. Use `iso.sgld(0.1)`." in told
     iso.sample(NORMAL, pilot(0.1, 2_000), progress=False, **settings)
     assert not capsys.readouterr().err
     apart = iso.advise(two_modes(5.0), iso.resgld(0.05), num_steps=2_000, init=jnp.full(1, -5.0), factors=(1.0,))

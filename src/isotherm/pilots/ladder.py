@@ -1,4 +1,4 @@
-"""A ladder from pilot runs: how hot it must be for chains to forget where they started, and how many rungs lead there."""
+"""A ladder from pilot runs: the temperature at which overdispersed chains agree, and the rungs up to it."""
 
 import dataclasses
 from typing import Any, NamedTuple
@@ -26,17 +26,17 @@ from isotherm.samplers.sampler import Choice, Sampler, Specification
 # Temperatures of the pilots over that of the target, and chains at each.
 _FACTORS = 2.0 ** np.arange(11)
 _NUM_CHAINS = 8
-# Chains that started apart agree below this R-hat; coordinates that are compared.
+# Overdispersed chains agree below this R-hat, of so many coordinates.
 _MAX_R_HAT, _MAX_COORDINATES = 1.1, 64
-# Disagreement that exceeds the smallest of all temperatures by less than this factor is not the temperature's fault.
-_NO_BETTER = 1.3
-# Swaps that a pair should accept, and the number of rungs.
+# Disagreement within this factor of the smallest of all temperatures counts as equal to it.
+_MAX_EXCESS = 1.3
+# Swap rate of a pair, and number of rungs.
 _MIN_ACCEPTANCE, _MAX_RUNGS = 0.3, 24
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Unconstrained(WrappedPotential):
-    """A constrained potential whose positions are those that samplers move, at any temperature."""
+    """A constrained potential in unconstrained coordinates, at any temperature."""
 
     @property
     def space(self) -> None:
@@ -53,15 +53,15 @@ class _Unconstrained(WrappedPotential):
 
 
 class FoundLadder(NamedTuple):
-    """What pilots found between the target and the temperature at which chains mix.
+    """A ladder from the target to the temperature at which chains mix.
 
     Attributes:
         ladder: with rungs of equal rejection.
         barrier: the sum of rejections of a ladder of very many rungs, from the target to the hottest one.
         r_hats: R-hat of overdispersed chains, by temperature.
         is_mixing: whether chains agree at the hottest rung.
-        better_step: a step size without much bias on the target; None where its own has little.
-        plain_name: the sampler without replicas that suffices, where chains agree at the target itself; else None.
+        better_step: a step size with little bias on the target; None if the given one has little.
+        plain_name: the sampler without replicas that suffices, where chains agree at the target; else None.
     """
 
     ladder: Ladder
@@ -75,19 +75,17 @@ class FoundLadder(NamedTuple):
         temperatures = ", ".join(f"{value:.4g}" for value in self.ladder.temperatures)
         step_size = self.ladder.step_sizes[0]
         shape = f"{self.ladder.num_rungs} rungs, temperatures=({temperatures}), step size {step_size:.4g} on all"
-        lines = [
-            f"- Proposed ladder, for equal rejection: {shape}. The barrier to where chains mix is {self.barrier:.3g}."
-            if self.is_mixing
-            else "- No temperature was found at which chains mix. Give more `num_steps`, or longer steps. The ladder on which they "
-            f"disagree least has {shape}."
-        ]
+        if self.is_mixing:
+            barrier = f"The barrier to where chains mix is {self.barrier:.3g}."
+            lines = [f"- Proposed ladder, for equal rejection: {shape}. {barrier}"]
+        else:
+            remedy = "Give more `num_steps`, or a larger step size. The ladder with the least disagreement has"
+            lines = [f"- Chains mix at none of the temperatures. {remedy} {shape}."]
         if self.better_step is not None:
-            lines.append(f"- That step size is too large for the target. Try {self.better_step:.2g}.")
+            lines.append(f"- The step size is too large for the target. Try {self.better_step:.2g}.")
         if self.plain_name is not None:
-            lines.append(
-                "- One temperature suffices: overdispersed chains agree at the target itself, so that "
-                f"`iso.{self.plain_name}({step_size:.4g})` samples it without replicas."
-            )
+            call = f"`iso.{self.plain_name}({step_size:.4g})`"
+            lines.append(f"- One temperature suffices: overdispersed chains agree at the target. Use {call}.")
         return "\n".join(lines)
 
 
@@ -99,7 +97,7 @@ def find_ladder_of(
     assert isinstance(search, LadderSearch)
     say(
         f"Looking for a ladder: {_NUM_CHAINS} chains at each of {len(_FACTORS)} temperatures, {search.num_steps:,} iterations, "
-        "twice. `ladder=iso.exchange.LadderSearch(num_steps)` changes how many.",
+        "twice. Change this with `ladder=iso.exchange.LadderSearch(num_steps)`.",
         progress,
     )
     example = specification.completed(search.example(specification.plain))
@@ -112,11 +110,11 @@ def find_ladder_of(
 def find_ladder(
     potential: Potential, sampler: Sampler, start: Any, num_steps: int, seed: Any, progress: bool | None
 ) -> FoundLadder:
-    """A ladder for the target of an exchange sampler, found by plain chains from `start` at many temperatures.
+    """A ladder for the target of an exchange sampler, by plain chains from `start` at many temperatures.
 
-    Chains run at all temperatures, then again from where those of the hottest ended. The hottest rung is the coolest at which
+    Chains run at all temperatures, then again from the last positions of the hottest ones. The hottest rung is the coolest at which
     chains agree. The local barrier is half the mean difference of two energies (Syed et al. 2022, section 3.3); its integral over
-    the inverse temperature is cut into equal parts, about two for every unit, and more where noise forbids swaps.
+    the inverse temperature is cut into equal parts, about two for every unit, and more where noise prevents swaps.
     """
     coupling = sampler.coupling
     assert isinstance(coupling, Exchange)
@@ -132,8 +130,8 @@ def find_ladder(
             raise KeyboardInterrupt
         return dict(zip(temperatures, runs, strict=True))
 
-    together = jax.tree.map(lambda leaf: np.broadcast_to(leaf, (_NUM_CHAINS, *np.shape(leaf))), start)
-    first = run_at([float(factor * target) for factor in _FACTORS], together, 1)
+    starts = jax.tree.map(lambda leaf: np.broadcast_to(leaf, (_NUM_CHAINS, *np.shape(leaf))), start)
+    first = run_at([float(factor * target) for factor in _FACTORS], starts, 1)
     alive = _survivors(first, sampler, step_size)
     runs = run_at(alive, jax.tree.map(lambda leaf: np.asarray(leaf[:, -1]), first[alive[-1]].draws), 2)
     alive = _survivors(runs, sampler, step_size)
@@ -144,7 +142,7 @@ def find_ladder(
     factor = coupling.rule.correction_factor if isinstance(coupling.rule, Corrected) else None
     variance = 0.0
     if factor is not None and not callable(factor):
-        # Of a difference of two energies, each with noise of its own, as far as swaps are corrected for it.
+        # Of the difference of two energies with independent noise, as far as swaps correct it.
         variance = 2.0 * float(np.mean(runs[kept[0]].stats["variance"])) / factor
     temperatures, barrier = place_rungs(np.array(kept), barriers, np.sqrt(variance))
     ladder = Ladder((step_size,) * len(temperatures), tuple(float(value) for value in temperatures))
@@ -153,7 +151,7 @@ def find_ladder(
 
 
 def _survivors(runs: dict[float, Run], sampler: Sampler, step_size: float) -> list[float]:
-    """The temperatures at which no chain diverged: that of the target, and one above it at least."""
+    """The temperatures at which no chain diverged: the target's, and at least one above it."""
     alive = [temperature for temperature, run in runs.items() if not np.any(has_diverged(run))]
     if alive[:1] != list(runs)[:1]:
         refuse("step_size", "one at which chains survive at the target's temperature", step_size, "Lower it.")
@@ -173,12 +171,11 @@ def _plain_name(sampler: Sampler) -> str:
 def _where_chains_mix(r_hats: dict[float, float]) -> tuple[float, bool]:
     """The coolest temperature above the target's from which on chains agree, and whether they do.
 
-    Where pilots are too short for agreement at any temperature, the one from which on more heat does not help.
+    Where chains agree at none, the temperature from which on their disagreement no longer falls.
     """
     between = {temperature: value**2 - 1.0 for temperature, value in r_hats.items()}
     least = min(between.values())
-    limit = max(_MAX_R_HAT**2 - 1.0, _NO_BETTER * least)
-    # Above it, all must.
+    limit = max(_MAX_R_HAT**2 - 1.0, _MAX_EXCESS * least)
     temperatures = sorted(between)
     mixing = [t for t in temperatures[1:] if max(between[other] for other in temperatures if other >= t) <= limit]
     return (mixing or temperatures[-1:])[0], least < _MAX_R_HAT**2 - 1.0
@@ -200,9 +197,9 @@ def place_rungs(temperatures: np.ndarray, barriers: np.ndarray, noise: float) ->
     number = int(np.clip(np.ceil(2.0 * total) + 1, 2, _MAX_RUNGS))
     while True:
         places = np.interp(np.linspace(total, 0.0, number), passed, fine)
-        # What a correction for noise lets through at equal energies.
-        let_through = 2.0 * ndtr(-0.5 * noise * np.max(-np.diff(places)))
-        if (1.0 - total / (number - 1)) * let_through >= _MIN_ACCEPTANCE or number >= _MAX_RUNGS:
+        # The acceptance at equal energies with a correction for noise.
+        acceptance = 2.0 * ndtr(-0.5 * noise * np.max(-np.diff(places)))
+        if (1.0 - total / (number - 1)) * acceptance >= _MIN_ACCEPTANCE or number >= _MAX_RUNGS:
             return 1.0 / places, total
         number += 1
 
@@ -210,10 +207,10 @@ def place_rungs(temperatures: np.ndarray, barriers: np.ndarray, noise: float) ->
 def _disagreement(run: Run) -> float:
     """The largest R-hat of the coordinates, or of some of a large position."""
     size = sum(int(np.prod(leaf.shape[2:])) for leaf in jax.tree.leaves(run.draws))
-    judged = np.unique(np.linspace(0, size - 1, min(size, _MAX_COORDINATES)).astype(int))
+    compared = np.unique(np.linspace(0, size - 1, min(size, _MAX_COORDINATES)).astype(int))
 
     def coordinates(x):
-        return jnp.concatenate([leaf.astype(float).reshape(-1) for leaf in jax.tree.leaves(x)])[judged]
+        return jnp.concatenate([leaf.astype(float).reshape(-1) for leaf in jax.tree.leaves(x)])[compared]
 
     return float(np.max(dataclasses.replace(run, bias_probe=None, parts=None).estimate(coordinates).r_hat))
 

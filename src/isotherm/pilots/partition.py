@@ -1,4 +1,4 @@
-"""A partition from pilot runs: at the temperature of the sampler, and at ten times that."""
+"""A partition from pilot runs, at the sampler's temperature and at ten times that."""
 
 import dataclasses
 from typing import Any
@@ -16,7 +16,7 @@ from isotherm.potentials.potential import Potential
 from isotherm.samplers.sampler import Choice, Specification
 
 _HOT = 10.0
-# A pilot is made longer, at most so many times, while energies fall by more than this share of their spread.
+# A pilot is lengthened, at most by this factor, while energies fall by more than this share of their spread.
 _MAX_LENGTHENING, _MAX_FALL = 8, 0.3
 
 
@@ -26,23 +26,13 @@ def find_partition(
     """The partition, the noise of energies, and a histogram to start from."""
     search = specification.search
     assert isinstance(search, PartitionSearch)
-    sampler, num_steps = specification.plain, search.num_steps
-    named = dataclasses.replace(sampler, name="partition")
+    sampler, num_steps = dataclasses.replace(specification.plain, name="partition"), search.num_steps
     starts = jax.tree.map(lambda leaf: leaf[0], position)
-    pair = [Scaled(factor, sampler.temperature) for factor in (1.0, _HOT)]
+    temperatures = [Scaled(factor, sampler.temperature) for factor in (1.0, _HOT)]
     while True:
-        pilot = dataclasses.replace(
-            settings,
-            num_steps=num_steps,
-            num_runs=None,
-            num_ladders=None,
-            thinning=max(num_steps // 1000, 1),
-            burn_in=0,
-            target_energy=-np.inf,
-            track_best=None,
-            block_length=None,
-        )
-        runs = watch(potential, named, pair, pilot, starts, progress)
+        thinning, mode = max(num_steps // 1000, 1), settings.chain_mode
+        pilot = Settings(num_steps, settings.num_chains, seed=settings.seed, thinning=thinning, chain_mode=mode)
+        runs = watch(potential, sampler, temperatures, pilot, starts, progress)
         if np.all(has_diverged(runs[0])):
             message = f"Every chain of the pilot diverged (energy not finite) within its {num_steps:,} iterations. "
             raise DivergenceError(message + remedy_for(potential))
@@ -51,12 +41,12 @@ def find_partition(
             break
         num_steps *= 2
     noise = float(np.sqrt(np.mean(runs[0].stats["variance"])))
-    # Energies of a chain that diverges later say nothing about the others.
+    # Leave out chains that diverge later.
     cold, hot = (each[:, np.isfinite(each[-1])] for each in (cold, hot))
     found = search.fit(cold[np.isfinite(cold)], hot[np.isfinite(hot)], noise)
     bins = found.partition
     reason = (
-        f"Energies of pilots of {num_steps:,} iterations at the temperature of the sampler and at {_HOT:g} times that: "
+        f"Energies of pilots of {num_steps:,} iterations at the sampler's temperature and at {_HOT:g} times that: "
         f"{bins.num_bins} bins of width {bins.width:.4g} from {bins.low:.6g}; standard deviation of the noise {noise:.3g}."
     )
     return found, Choice("partition", found.as_json(), reason)
@@ -64,7 +54,7 @@ def find_partition(
 
 def _drifts(energies: np.ndarray) -> bool:
     """Whether the last quarter of energies (time, chain) is lower than the one before it, by more than chance allows."""
-    # In double precision: energies of chains that diverge overflow sums.
+    # In double precision: energies of diverging chains overflow sums.
     energies = np.asarray(energies[:, np.isfinite(energies[-1])], np.float64)
     quarter = len(energies) // 4
     early, late = (np.nanmean(part, axis=0) for part in (energies[-2 * quarter : -quarter], energies[-quarter:]))

@@ -1,9 +1,9 @@
-"""The pilot mechanism: plain chains at several temperatures, whose energies and draws say what a specification leaves open."""
+"""Pilot runs: plain chains at several temperatures, with their energies."""
 
 import dataclasses
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -34,7 +34,7 @@ class _Seen(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Watched(Independent):
-    """Independent chains that record the energies which couplings would read, and their variance at one position."""
+    """Independent chains that record the energies for couplings, and their variance at one position."""
 
     def init(self, num_chains: int) -> _Seen:
         return _Seen(jnp.zeros(num_chains), jnp.zeros(num_chains), jnp.zeros(num_chains))
@@ -61,23 +61,22 @@ class _Watched(Independent):
 def watch(
     potential: Potential,
     sampler: Sampler,
-    temperatures: Iterable[Any],
+    temperatures: list[Any],
     settings: Settings,
     starts: Any,
     progress: bool | None,
 ) -> list[Run]:
-    """Runs of plain chains, one for each temperature or schedule of them, as one program.
+    """Runs of plain chains from `starts`, leaves (chain, ...), one run for each temperature or schedule, as one program.
 
-    `starts` are positions of the chains, along the leading axis. Chains may diverge at temperatures that are too high for the step.
+    Chains may diverge at temperatures that are too high for the step size.
     """
     began = time.perf_counter()
     plain = dataclasses.replace(sampler, coupling=_Watched(), window=None)
     samplers = [dataclasses.replace(plain, temperature=temperature) for temperature in temperatures]
-    number = len(samplers)
-    position = jax.tree.map(lambda leaf: np.broadcast_to(leaf, (number, *np.shape(leaf))), starts)
+    position = jax.tree.map(lambda leaf: np.broadcast_to(leaf, (len(samplers), *np.shape(leaf))), starts)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DivergenceWarning)
-        prepared = prepare(potential, samplers, settings, Layout(number, None, None), position)
+        prepared = prepare(potential, samplers, settings, Layout(len(samplers), None, None), position)
         return drive(prepared, HostOptions(progress=progress), ResumePoint(), began)
 
 
