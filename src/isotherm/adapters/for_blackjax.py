@@ -18,7 +18,7 @@ class AlgorithmState(NamedTuple):
 
     Attributes:
         position: of the chain, or of the chains along a leading axis.
-        loop: all that the sampler carries.
+        loop: the state of the sampler.
     """
 
     position: Any
@@ -30,16 +30,16 @@ def to_blackjax(
 ) -> Any:
     """A `SamplingAlgorithm` of BlackJAX: `init(position, rng_key=None)` and `step(rng_key, state)`, which returns (state, info).
 
-    BlackJAX hands a new key to every step, so that batches are drawn anew each time: shuffled epochs become independent batches.
-    `info` holds the energy and the log weight of the position before the move. Positions of constrained parameters are those that
-    the user means. `jax.jit`, `jax.vmap` and `jax.lax.scan` work around both functions.
+    BlackJAX passes a new key to every step, so shuffled epochs become independent batches. `info` holds the energy and the log
+    weight of the position before the move. Positions of constrained parameters are in the constrained space. Both functions work
+    under `jax.jit`, `jax.vmap` and `jax.lax.scan`.
 
     Args:
         sampler: any sampler.
         potential: what to sample; a plain function is taken as an energy. Its data must not stream.
-        num_chains: chains of one state, all from the same start. None is one without an axis of chains, for `jax.vmap`; for a
-            coupling that needs several, that many.
-        pilot_init: where pilots start for a sampler with `ladder="auto"` or `partition="auto"`; as in `sample`.
+        num_chains: chains of one state, all from the same start. None is one chain without an axis, for `jax.vmap`, or the number
+            that the coupling needs.
+        pilot_init: starts of the pilots of a sampler with `ladder="auto"` or `partition="auto"`; as `init` in `sample`.
         seed: of these pilots.
 
     Example:
@@ -51,15 +51,13 @@ def to_blackjax(
     base = require("blackjax.base", None)
     potential, sampler = as_potential(potential), check_sampler(sampler)
     if potential.is_streamed:
-        refuse(
-            "potential", "one whose data do not stream", "a stream", "Give the data on the device, or use `iso.sample`."
-        )
+        remedy = "Give the data on the device, or use `iso.sample`."
+        refuse("potential", "one whose data do not stream", "a stream", remedy)
     if isinstance(sampler, Specification):
         sampler = resolve(potential, sampler, init=pilot_init, num_chains=num_chains, seed=seed).sampler
-    stored, space = potential.on_device(), potential.space
-    number = sampler.choose_num_chains(num_chains)
-    is_single = num_chains is None and sampler.coupling.traits.num_chains is None
-    settled = sampler
+    settled, stored, space = sampler, potential.on_device(), potential.space
+    number = settled.choose_num_chains(num_chains)
+    is_single = num_chains is None and settled.coupling.traits.num_chains is None
 
     def shown(loop: LoopState) -> AlgorithmState:
         position = jax.tree.map(lambda leaf: leaf[0], loop.position) if is_single else loop.position

@@ -1,4 +1,4 @@
-"""A sampler as a gradient transformation of optax, for training loops of one's own."""
+"""A sampler as a gradient transformation of Optax, for your own training loop."""
 
 from typing import Any, NamedTuple
 
@@ -16,16 +16,16 @@ from isotherm.foundation.parts import as_arguments, number_dtype
 from isotherm.foundation.randomness import normals_like, seed_words
 from isotherm.foundation.schedules import as_schedule
 from isotherm.kernels.kernel import Move
-from isotherm.samplers.sampler import AnySampler, Sampler, Specification
+from isotherm.samplers.sampler import AnySampler, Sampler, check_sampler, resolved
 
 
 class OptaxState(NamedTuple):
-    """What a sampler carries in a loop of optax.
+    """The state of a sampler in a loop of Optax.
 
     Attributes:
-        kernel: the state of the chain, such as its momentum; its position is replaced by `params` in every update.
+        kernel: the state of the chain, such as its momentum; `params` replace its position in every update.
         key: two words, the same in every update: noise is a function of them and of the iteration.
-        iteration: how many updates were made.
+        iteration: the number of updates so far.
     """
 
     kernel: Any
@@ -37,15 +37,15 @@ def as_optax(sampler: AnySampler, seed: Any = 0) -> optax.GradientTransformation
     """A gradient transformation that makes the moves of a sampler, for one chain.
 
     Units: `update` takes the gradient of the energy U = -log prior - (N/n) * sum of log likelihoods. For a loss that is a mean over
-    the batch, multiply its gradient by the number N of training examples and add that of minus the log prior; or keep the
-    gradient of the mean with `step_size` times N and `temperature` over N, which makes the same moves of SGLD and SGHMC.
+    the batch, multiply its gradient by the number N of training examples and add the gradient of minus the log prior; or keep the
+    gradient of the mean, multiply `step_size` by N and divide `temperature` by N, for the same moves of SGLD and SGHMC.
 
-    The moves are those of `Sampler.step` on the same gradients, with the same seed.
+    With the same seed and gradients, the moves are those of `Sampler.step`.
 
     Args:
         sampler: one of independent chains: `sgd`, `msgd`, `sgld`, `psgld`, `sghmc`, `cycsgld`, `cycsghmc` or `swag`, with any
-            schedules, in a box or not.
-        seed: of the noise: an integer, or a key of `jax.random.key`. Give every chain its own.
+            schedules and with or without a box.
+        seed: of the noise, an integer or a key of `jax.random.key`; a different one for every chain.
 
     Returns:
         `init(params)` and `update(gradient, state, params)`; `params` must be given.
@@ -70,15 +70,12 @@ def as_optax(sampler: AnySampler, seed: Any = 0) -> optax.GradientTransformation
         if params is None:
             refuse("params", "given to `update`", "None", "Call update(gradient, state, params).")
         dtype = number_dtype(params)
-        own = as_arguments(sampler, dtype)
+        own, one = as_arguments(sampler, dtype), jnp.ones((), dtype)
         kernel, schedules = own.kernel, (own.step_size, own.temperature)
-        step_size, temperature = (as_schedule(each)(state.iteration) for each in schedules)
-        one = jnp.ones((), dtype)
-        move = Move(jnp.asarray(step_size, dtype), jnp.asarray(temperature, dtype), one, one, state.iteration)
-        noise = None
-        if kernel.needs_noise:
-            drawn = normals_like(state.key, state.iteration[None], params)
-            noise = jax.tree.map(lambda leaf: leaf[0], drawn)
+        step_size, temperature = (jnp.asarray(as_schedule(each)(state.iteration), dtype) for each in schedules)
+        move = Move(step_size, temperature, one, one, state.iteration)
+        drawn = normals_like(state.key, state.iteration[None], params) if kernel.needs_noise else None
+        noise = jax.tree.map(lambda leaf: leaf[0], drawn)
         moved = kernel.step(_at(state.kernel, params), updates, noise, move, None)
         return jax.tree.map(jnp.subtract, moved.position, params), OptaxState(moved, state.key, state.iteration + 1)
 
@@ -86,11 +83,8 @@ def as_optax(sampler: AnySampler, seed: Any = 0) -> optax.GradientTransformation
 
 
 def _checked(sampler: Any) -> Sampler:
-    if isinstance(sampler, Specification):
-        sampler.refuse()
-    if not isinstance(sampler, Sampler):
-        refuse("sampler", "a sampler", repr(sampler), "Pass iso.sgld(step_size), say.")
-    remedy = "Use `iso.sample`, or a loop by hand with `sampler.init` and `sampler.step`, which see all chains and their energies."
+    sampler = resolved(check_sampler(sampler))
+    remedy = "Use `iso.sample`, or `sampler.init` and `sampler.step`, which have all chains and their energies."
     kernel = sampler.kernel
     if not isinstance(sampler.coupling, Independent) or kernel.is_joint:
         refuse("sampler", "one of independent chains, such as `iso.sgld`", repr(sampler), remedy)

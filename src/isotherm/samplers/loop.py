@@ -1,4 +1,4 @@
-"""Loops written by hand: the state of one run, and one iteration of it."""
+"""Loops by hand: the state of one run, and one iteration of it."""
 
 import dataclasses
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class LoopState(Part):
-    """What `Sampler.step` carries from step to step.
+    """The state of `Sampler.step`.
 
     Attributes:
         chains: the state of the chains of one run.
         iteration: the number of the next iteration.
         potential: what is sampled.
         energy_dtype: the type of its energies.
-        packing: how the engine holds positions.
+        packing: the layout of positions in the engine.
     """
 
     chains: State
@@ -54,12 +54,12 @@ class LoopState(Part):
 
 
 class Info(NamedTuple):
-    """What `Sampler.step` found at the positions before the move.
+    """The report of `Sampler.step` on the positions before the move.
 
     Attributes:
         energy: of every chain, shape (P,).
         log_weight: of every chain, shape (P,); zero for samplers without weights.
-        observed: what the coupling reports with draws, such as the rung of every replica.
+        observed: values from the coupling, such as the rung of every replica.
     """
 
     energy: Array
@@ -69,20 +69,19 @@ class Info(NamedTuple):
 
 def start(sampler: "Sampler", potential: Potential, position: Any, num_chains: int | None) -> LoopState:
     """The state before the first iteration, checked."""
-    number = sampler.choose_num_chains(
-        position.number if isinstance(position, PerChain) and not num_chains else num_chains
-    )
+    if isinstance(position, PerChain) and not num_chains:
+        num_chains = position.number
+    number = sampler.choose_num_chains(num_chains)
     starts = start_positions(position, seed_words(0), np.zeros(1, np.int32), number)
     sampler.check(potential, starts)
-    starts = jax.tree.map(lambda leaf: leaf[0], starts)
     if potential.is_streamed:
         remedy = "Give the data on the device, or batches of your own to `step`; `iso.sample` streams."
         refuse("potential", "one whose data do not stream, for a loop by hand", "a stream", remedy)
-    return begin(sampler, potential.on_device(), starts)
+    return begin(sampler, potential.on_device(), jax.tree.map(lambda leaf: leaf[0], starts))
 
 
 def begin(sampler: "Sampler", potential: Potential, positions: Any) -> LoopState:
-    """The state of chains at `positions`, along the leading axis; they may be traced."""
+    """The state of chains at `positions`, leaves (chain, ...), which may be traced."""
     potential = as_arguments(potential, number_dtype(positions))
     one = _one(positions)
     packing = Packing.of(one, sampler.kernel)
@@ -96,18 +95,18 @@ def begin(sampler: "Sampler", potential: Potential, positions: Any) -> LoopState
 
 
 def _one(positions: Any) -> Any:
-    """The shapes of one of the positions along the leading axis."""
+    """The shapes of the position of one chain."""
     return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), positions)
 
 
 def _first_state(parts: Parts, positions: Any) -> State:
-    # A weakly typed leaf would be another program's argument.
+    # A weakly typed leaf would compile another program.
     return jax.tree.map(lambda leaf: lax.convert_element_type(leaf, leaf.dtype), init_state(parts, positions))
 
 
 def step(sampler: "Sampler", key: Any, state: LoopState, data: Any) -> tuple[LoopState, Info]:
-    """One iteration: by the compiled block where nothing is traced, else by the same iteration in the user's own program."""
-    remedy = "Call `state, info = sampler.step(key, state)` with what `sampler.init(potential, position)` gave."
+    """One iteration: by the compiled block where nothing is traced, else inside the user's program."""
+    remedy = "Call `state, info = sampler.step(key, state)` with the state from `sampler.init(potential, position)`."
     check_type("state", state, LoopState, "the state of a loop", remedy)
     num_chains = jax.tree.leaves(state.chains.position)[0].shape[0]
     keys = open_streams(_words(key), np.zeros((), np.int32), num_chains)
@@ -139,19 +138,16 @@ def _by_block(parts: Parts, keys: Keys, state: LoopState) -> tuple[State, Info]:
     """The compiled block of `iso.sample` with the bounds (k, k + 1)."""
     position, iteration = state.chains.position, int(state.iteration)
     num_chains = jax.tree.leaves(position)[0].shape[0]
-    one = _one(position)
-    dtype = state.energy_dtype
-    sizes = sizes_of(parts, num_chains, one, state.chains.coupling, thinning=1, num_records=1)
-    program = Program(parts, None, num_chains, False, *sizes, False, dtype, state.packing, identity)
+    sizes = sizes_of(parts, num_chains, _one(position), state.chains.coupling, thinning=1, num_records=1)
+    program = Program(parts, None, num_chains, False, *sizes, False, state.energy_dtype, state.packing, identity)
     carry, records = program_cache.call(_before, program, state.chains)
     block = program.block(Times(iteration, 1, 1, np.zeros(1, np.int32), 0, 1), -np.inf, iteration, iteration + 1)
     carry, records, _ = program.advance(keys, None, carry, records, block)
-    seen = (carry.milestones, records.log_weights, records.observed)
-    return carry.state, program_cache.call(_info, *seen)
+    return carry.state, program_cache.call(_info, carry.milestones, records.log_weights, records.observed)
 
 
 def _before(program: Program, chains: State) -> tuple[Carry, Records]:
-    """A carry with copies of the chains, since it is used up and the caller keeps the old state, and empty buffers."""
+    """A carry with copies of the chains, since its buffers are donated and the caller keeps the old state, and empty records."""
     milestones = init_milestones(program.lanes, program.energy_dtype, (), False)
     return Carry(chains, milestones), program.empty_records(chains)
 
@@ -163,11 +159,12 @@ def _info(known: Milestones, log_weights: Any, observed: dict[str, Array]) -> In
 
 
 def _given(parts: Parts, data: Any, num_chains: int) -> tuple[Any, ...]:
-    """Batches that the caller chose."""
+    """The user's batches."""
     number = parts.num_batches
     given = data if number > 1 else (data,)
     if not isinstance(given, tuple) or len(given) != number:
-        refuse("data", f"a tuple of {number} batches", type(data).__name__, "This sampler needs that many.")
+        remedy = f"This sampler needs {number} in every step."
+        refuse("data", f"a tuple of {number} batches", type(data).__name__, remedy)
     batches = tuple(parts.potential.as_batch(examples) for examples in given)
     if parts.potential.is_batch_shared or all(isinstance(one, Batch) for one in given):
         return batches
@@ -178,7 +175,6 @@ def _words(key: Any) -> Any:
     """The words of a key, of the new kind or the old; on the host where it is not traced."""
     if not hasattr(key, "dtype"):
         refuse("key", "a key of JAX", short(key), "Pass `jax.random.key(0)`, say.")
-    is_new = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
-    if is_new:
+    if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
         return seed_words(key)
     return key if isinstance(key, Tracer) else np.asarray(key)

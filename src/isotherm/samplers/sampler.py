@@ -1,4 +1,4 @@
-"""A sampler is a choice of four independent parts; a specification is one with a part that pilot runs must find."""
+"""Samplers, made of four independent parts, and specifications, samplers whose coupling pilot runs complete."""
 
 import dataclasses
 from collections.abc import Callable
@@ -31,10 +31,10 @@ class Sampler(Part):
         kernel: moves one chain.
         step_size: epsilon, a number or a function of the iteration.
         temperature: tau, a number or a function of the iteration.
-        estimator: gives energies and gradients.
-        coupling: lets chains act on one another.
+        estimator: computes energies and gradients.
+        coupling: connects chains.
         window: the iterations whose draws are collected; None collects all.
-        name: what tables call this sampler.
+        name: for tables and messages.
 
     Example:
         >>> import isotherm as iso, jax, jax.numpy as jnp
@@ -58,39 +58,40 @@ class Sampler(Part):
         check_schedule("temperature", self.temperature, allow_zero=True)
 
     def short_repr(self, depth: int) -> str:
-        shown = {"step_size": self.step_size, "temperature": self.temperature, "kernel": self.kernel}
-        if hasattr(self.coupling, "ladder"):
-            shown["ladder"] = getattr(self.coupling, "ladder")  # noqa: B009
+        shown: dict[str, Any] = {"step_size": self.step_size, "temperature": self.temperature, "kernel": self.kernel}
+        ladder = getattr(self.coupling, "ladder", None)
+        shown |= {} if ladder is None else {"ladder": ladder}
         if not self.name:
             shown |= {"estimator": self.estimator, "coupling": self.coupling}
         texts = {name: short_text(value, depth + 1) for name, value in shown.items()}
-        # A kernel without settings is known by the name of the sampler.
-        said = [f"{name}={text}" for name, text in texts.items() if not (self.name and text.endswith("()"))]
-        return f"{self.name or 'Sampler'}({', '.join(said)})"
+        # The name of the sampler implies a kernel without settings.
+        kept = [f"{name}={text}" for name, text in texts.items() if not (self.name and text.endswith("()"))]
+        return f"{self.name or 'Sampler'}({', '.join(kept)})"
 
     def parts(self, potential: Potential, chain_mode: str, dtype: Any) -> Parts:
-        """The parts bound to a potential, as arguments of a program: numbers in one type."""
+        """The parts with a potential, as arguments of a program: numbers in one type."""
         own = Parts(potential, self.kernel, self.estimator, self.coupling, self.step_size, self.temperature, chain_mode)
         return as_arguments(own, dtype)
 
     def check(self, potential: Potential, position: Any) -> None:
-        """Refuse, before any work, a potential or starts, leaves (run, chain, ...), that one of the parts cannot use."""
+        """Refuse, before any work, a potential or starts, leaves (run, chain, ...), that a part cannot use."""
         self.coupling.check(potential)
         self.estimator.check(potential)
         self.kernel.check(position)
         if potential.space is not None and self._has_box:
-            remedy = "The box would hold the unconstrained numbers: use `transforms.interval(low, high)` for the parameter instead."
+            remedy = (
+                "The box would apply to unconstrained values: use `transforms.interval(low, high)` for the parameter."
+            )
             refuse("box", "left out for constrained parameters", "a box", remedy)
 
     def choose_num_chains(self, asked: int | None) -> int:
-        """The number of chains in a run: what was asked for, unless the coupling needs another."""
+        """The number of chains in a run: `asked`, or that of the coupling, or 1."""
         needed = self.coupling.traits.num_chains
         if asked is not None and needed is not None and asked != needed:
-            remedy = "Every rung needs one replica; leave it out. Independent ladders are `num_ladders`."
+            remedy = "Every rung needs one replica; leave it out. For independent ladders give `num_ladders`."
             refuse("num_chains", f"the number of rungs, {needed}", asked, remedy)
-        return check_integer(
-            "num_chains", (needed or 1) if asked is None else asked, 1, "Give the number of chains in a run."
-        )
+        number = (needed or 1) if asked is None else asked
+        return check_integer("num_chains", number, 1, "Give the number of chains in a run.")
 
     @property
     def _has_box(self) -> bool:
@@ -107,34 +108,34 @@ class Sampler(Part):
         return jax.eval_shape(lambda: coupling.observe(coupling.init(num_chains))).recorded is not None
 
     def init(self, potential: Any, position: Any, num_chains: int | None = None) -> LoopState:
-        """The state of a loop written by hand: `num_chains` chains that start at `position`, or at `iso.per_chain(positions)`.
+        """The state of a loop by hand: `num_chains` chains that start at `position`, or at `iso.per_chain(positions)`.
 
-        `iso.sample` adds records, checkpoints and pilots. Use the pair `init` and `step` where the loop must be your own.
+        Use `init` and `step` for a loop of your own; `iso.sample` adds records, checkpoints and pilots.
         """
         return start(self, as_potential(potential), position, num_chains)
 
     def step(self, key: Any, state: LoopState, data: Any = None) -> tuple[LoopState, Info]:
-        """One iteration, with all that `iso.sample` does in it: the periodic work of estimators and couplings included.
+        """One iteration of `iso.sample`, with the periodic work of estimators and couplings.
 
-        Called eagerly it runs the compiled block of `iso.sample`, and gives the same bytes. Inside `jax.jit` or `jax.lax.scan`
-        rungs, batches and bins are the same, and positions agree to rounding.
+        An eager call runs the compiled block of `iso.sample`, with the same bytes. Inside `jax.jit` or `jax.lax.scan` rungs,
+        batches and bins are the same, and positions agree to rounding.
 
         Args:
-            key: the key of the run, the same in every step: what is random is a function of it and of the state's iteration.
+            key: the key of the run, the same in every step: randomness is a function of it and of the state's iteration.
             state: from `init` or the last step.
-            data: the examples of this step, common to the chains; for a sampler that needs several batches, a tuple of them. None
-                takes the batches of the potential.
+            data: the examples of this step, common to the chains; a tuple of batches for a sampler that needs several. None takes
+                the batches of the potential.
         """
         return step(self, key, state, data)
 
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """A setting that pilot runs chose.
+    """A setting from pilot runs.
 
     Attributes:
         name: of the setting, such as "ladder".
-        value: what was chosen, in types that JSON can hold; enough to build the setting again.
+        value: in types that JSON can hold; enough to build the setting again.
         reason: why, in words.
     """
 
@@ -149,8 +150,8 @@ class Specification:
 
     Attributes:
         plain: independent chains with the kernel, step size and temperature of the target.
-        search: what pilot runs look for.
-        complete: makes the coupling from what they found.
+        search: settings of the pilot runs.
+        complete: makes the coupling from their result.
 
     Example:
         >>> import isotherm as iso, jax.numpy as jnp
@@ -164,7 +165,7 @@ class Specification:
     complete: Callable[[Any], Coupling]
 
     def __post_init__(self):
-        # Options that no ladder or partition could make right are refused when the specification is built.
+        # Refuse options that are wrong for any ladder or partition.
         self.complete(self.search.example(self.plain))
 
     def __repr__(self) -> str:
@@ -172,12 +173,12 @@ class Specification:
 
     @property
     def name(self) -> str:
-        """What tables call the sampler."""
+        """The name for tables and messages."""
         return self.plain.name
 
     @property
     def coupling(self) -> NoReturn:
-        """Not known yet."""
+        """Refused: unknown before pilot runs."""
         self.refuse()
 
     @property
@@ -201,17 +202,19 @@ class Specification:
         return self.plain.window
 
     def completed(self, found: Any) -> Sampler:
-        """The sampler with the ladder, or the partition, that was found."""
+        """The sampler with a ladder or a partition from pilots."""
         return dataclasses.replace(self.plain, coupling=self.complete(found))
 
     def check(self, potential: Potential, position: Any) -> None:
-        """Refuse, before any work, a potential or starts that the sampler could not use."""
+        """Refuse, before any work, a potential or starts that the sampler cannot use."""
         self.completed(self.search.example(self.plain)).check(potential, position)
 
     def choose_num_chains(self, asked: int | None) -> int:
-        """The number of chains of a run: what was asked for, or 1 for a ladder, whose number of rungs is not known yet."""
+        """The number of chains in a run: `asked`, or 1; it must be left out for a ladder, whose number of rungs is unknown."""
         if asked is not None and self.has_ladder(1):
-            remedy = "A pilot finds the number of rungs, each of which has one replica. Independent ladders are `num_ladders`."
+            remedy = (
+                "A pilot finds the number of rungs, with one replica each. For independent ladders give `num_ladders`."
+            )
             refuse("num_chains", "left out where a pilot finds the ladder", asked, remedy)
         return check_integer("num_chains", asked or 1, 1, "Give the number of chains in a run.")
 
@@ -220,7 +223,7 @@ class Specification:
         return isinstance(self.search, LadderSearch)
 
     def init(self, potential: Any, position: Any, num_chains: int | None = None) -> NoReturn:
-        """Refused: a loop by hand needs the sampler itself, which `iso.resolve` finds."""
+        """Refused: a loop by hand needs a complete sampler, from `iso.resolve`."""
         self.refuse()
 
     def step(self, key: Any, state: Any, data: Any = None) -> NoReturn:
@@ -228,7 +231,7 @@ class Specification:
         self.refuse()
 
     def refuse(self) -> NoReturn:
-        """Refuse a specification where pilot runs cannot be made."""
+        """Refuse a specification where no pilot can run."""
         remedy = f"Resolve it first: `sampler = iso.resolve(potential, iso.{self.name}(...), init=start).sampler`."
         refuse(self.search.name, "known", "one that a pilot has to find", remedy)
 
@@ -237,12 +240,12 @@ AnySampler = Sampler | Specification
 
 
 def resolved(sampler: AnySampler) -> Sampler:
-    """The sampler itself; a specification is refused."""
+    """The sampler; a specification is refused."""
     return sampler.refuse() if isinstance(sampler, Specification) else sampler
 
 
 def check_sampler(value: Any) -> AnySampler:
-    """Refuse what is no sampler; for a constructor that was not called, say how to call it."""
+    """Return a sampler or a specification, or refuse the value; for a constructor, the remedy is its call."""
     if isinstance(value, (Sampler, Specification)):
         return value
     name = getattr(value, "__name__", "")
