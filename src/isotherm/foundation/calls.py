@@ -1,4 +1,4 @@
-"""Calls with wrong arguments: messages that name what was meant, in place of Python's."""
+"""Calls with wrong arguments: messages that name the intended argument, in place of Python's."""
 
 import functools
 import inspect
@@ -9,45 +9,32 @@ from isotherm.foundation.errors import closest, refuse
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# What other libraries call it.
-_ALIASES = {
-    "lr": "step_size",
-    "learning_rate": "step_size",
-    "eps": "step_size",
-    "epsilon": "step_size",
-    "tau": "temperature",
-    "alpha": "friction",
-    "momentum": "friction",
-    "bins": "partition",
-    "num_samples": "num_steps",
-    "draws": "num_steps",
-    "num_warmup": "burn_in",
-    "warmup": "burn_in",
-    "tune": "burn_in",
-    "rng_key": "seed",
-    "key": "seed",
-    "x0": "init",
-    "initial_position": "init",
-    "function": "energy",
-    "l2": "weight_decay",
-    "prior_precision": "weight_decay",
-    "dtype": "compute_dtype",
-    "mixed_precision": "compute_dtype",
-    "transform": "augment",
-    "maxiter": "max_evaluations",
-    "maxfun": "max_evaluations",
-    "budget": "max_evaluations",
-    "rng": "seed",
+# Names in other libraries.
+_SYNONYMS = {
+    "step_size": ("lr", "learning_rate", "eps", "epsilon"),
+    "temperature": ("tau",),
+    "friction": ("alpha", "momentum"),
+    "partition": ("bins",),
+    "num_steps": ("num_samples", "draws"),
+    "burn_in": ("num_warmup", "warmup", "tune"),
+    "seed": ("rng_key", "key", "rng"),
+    "init": ("x0", "initial_position"),
+    "energy": ("function",),
+    "weight_decay": ("l2", "prior_precision"),
+    "compute_dtype": ("dtype", "mixed_precision"),
+    "augment": ("transform",),
+    "max_evaluations": ("maxiter", "maxfun", "budget"),
 }
+_ALIASES = {alias: name for name, aliases in _SYNONYMS.items() for alias in aliases}
 _OF_SAMPLE = ("num_steps", "num_chains", "num_runs", "num_ladders", "seed", "thinning", "burn_in", "init", "out")
 
 
 def checked_call(options: Iterable[str] = (), prefix: str = "iso.") -> Callable[[F], F]:
-    """A decorator: a call that does not fit the signature is refused with the argument that was probably meant.
+    """A decorator that refuses a call which does not fit the signature, with the argument that was probably meant.
 
     Args:
         options: names that the function takes through `**options`.
-        prefix: what users write before the function's name.
+        prefix: of the function's name in user code.
 
     Example:
         >>> @checked_call()
@@ -61,12 +48,13 @@ def checked_call(options: Iterable[str] = (), prefix: str = "iso.") -> Callable[
 
     def decorate(function: F) -> F:
         signature, name = inspect.signature(function), prefix + function.__name__
-        named = [p.name for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-        known = [*named, *options]
+        known = [*(p.name for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD), *options]
 
         @functools.wraps(function)
         def checked(*arguments: Any, **given: Any) -> Any:
-            check_options(name, given, known)
+            for option in given:
+                if option not in known:
+                    refuse(option, f"an option of `{name}`", "an unknown name", _remedy(option, known))
             try:
                 signature.bind(*arguments, **given)
             except TypeError:
@@ -78,15 +66,7 @@ def checked_call(options: Iterable[str] = (), prefix: str = "iso.") -> Callable[
     return decorate
 
 
-def check_options(name: str, given: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse an option that `name` does not take, with the one that was probably meant."""
-    known = list(known)
-    for option in given:
-        if option not in known:
-            refuse(option, f"an option of `{name}`", "an unknown name", _meant(option, known))
-
-
-def _meant(option: str, known: list[str]) -> str:
+def _remedy(option: str, known: list[str]) -> str:
     alias = _ALIASES.get(option)
     if alias in known:
         return f"Did you mean `{alias}`?" + (" It is one minus the momentum." if option == "momentum" else "")
@@ -99,16 +79,17 @@ def _meant(option: str, known: list[str]) -> str:
 def _refuse_call(
     name: str, signature: inspect.Signature, arguments: tuple[Any, ...], given: dict[str, Any]
 ) -> NoReturn:
-    parameters = list(signature.parameters.values())
+    parameters = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
     by_place = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-    needed = [p for p in parameters if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
-    call = ", ".join(p.name if p.kind is p.POSITIONAL_OR_KEYWORD else f"{p.name}=..." for p in needed)
     if len(arguments) > len(by_place):
         rule = f"called with at most {len(by_place)} arguments by position ({', '.join(by_place)})"
         others = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
         remedy = f"Name the others: `{name}({', '.join(by_place)}, {others[0]}=...)`." if others else "Leave some out."
         refuse(name, rule, len(arguments), remedy)
-    for repeated in set(by_place[: len(arguments)]) & set(given):
+    placed = by_place[: len(arguments)]
+    for repeated in set(placed) & set(given):
         refuse(repeated, "given once", "it by position and by name", "Leave one of them out.")
-    missing = [p.name for p in needed if p.name not in given and p.name not in by_place[: len(arguments)]]
-    refuse(missing[0], f"given to `{name}`", "nothing", f"Call `{name}({call})`.")
+    needed = [p.name for p in parameters if p.default is p.empty]
+    missing = next(argument for argument in needed if argument not in given and argument not in placed)
+    call = ", ".join(argument if argument in by_place else f"{argument}=..." for argument in needed)
+    refuse(missing, f"given to `{name}`", "nothing", f"Call `{name}({call})`.")
