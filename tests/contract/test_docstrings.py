@@ -72,4 +72,4 @@ def test_shared_options_are_described_once():
 def test_signatures_are_kept():
     assert str(inspect.signature(iso.msgd)).startswith("(step_size: ")
     assert inspect.signature(iso.msgd).parameters["friction"].default == 0.1
-    assert iso.msgd.__module__ == "isotherm.samplers.descent"
+    assert iso.msgd.__module__ == "isotherm.samplers.independent"

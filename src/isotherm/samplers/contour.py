@@ -58,11 +58,7 @@ def csgld(step_size: Schedule, *, partition: Any = "auto", **options: Unpack[Con
 
 @contour_constructor
 def csghmc(
-    step_size: Schedule,
-    *,
-    partition: Any = "auto",
-    friction: float = SGHMC.friction,
-    **options: Unpack[ContourOptions],
+    step_size: Schedule, *, partition: Any = "auto", friction: float = SGHMC.friction, **options: Unpack[ContourOptions]
 ) -> AnySampler:
     """Contour SGHMC: `csgld` with momentum.
 
@@ -129,11 +125,7 @@ def icsgld(step_size: Schedule, *, partition: Any = "auto", **options: Unpack[Co
 
 @contour_constructor
 def icsghmc(
-    step_size: Schedule,
-    *,
-    partition: Any = "auto",
-    friction: float = SGHMC.friction,
-    **options: Unpack[ContourOptions],
+    step_size: Schedule, *, partition: Any = "auto", friction: float = SGHMC.friction, **options: Unpack[ContourOptions]
 ) -> AnySampler:
     """Interacting contour SGHMC: `icsgld` with momentum.
 

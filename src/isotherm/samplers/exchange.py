@@ -8,13 +8,7 @@ from isotherm.exchange import Corrected, Ladder
 from isotherm.foundation.errors import check_real, refuse
 from isotherm.foundation.schedules import CollectionWindow, CyclicalCosine, CyclicalTemperature, Schedule
 from isotherm.kernels import SGHMC, SGLD
-from isotherm.samplers.cyclical import largest
 from isotherm.samplers.exchange_options import (
-    NETWORK_REFRESH_EVERY,
-    NETWORK_TEMPERATURES,
-    REFRESH_EVERY,
-    SMOOTHING,
-    TEMPERATURES,
     ExchangeOptions,
     Steps,
     SwapOptions,
@@ -25,7 +19,17 @@ from isotherm.samplers.exchange_options import (
     exchange_sampler,
     ladder_of,
 )
+from isotherm.samplers.independent import largest
 from isotherm.samplers.sampler import AnySampler, Specification
+
+# The ratio of the thesis' small problems, and that of its networks: differences of energies grow with the number of parameters, and
+# rungs must lie closer.
+TEMPERATURES: Temperatures = (1.0, 10.0)
+NETWORK_TEMPERATURES: Temperatures = (1.0, 5.0)
+# The variance changes while networks train and while control variates age: its mean over the whole run would lag behind.
+SMOOTHING = 0.3
+# Iterations between two full passes: the thesis' mixture, and two epochs of its images (50,000 in batches of 256).
+REFRESH_EVERY, NETWORK_REFRESH_EVERY = 40, 392
 
 
 @exchange_constructor

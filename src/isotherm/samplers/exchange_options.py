@@ -27,14 +27,6 @@ from isotherm.samplers.sampler import AnySampler, Sampler, Specification
 Steps = float | tuple[float, ...]
 Temperatures = tuple[float, ...]
 
-# The ratio of the thesis' small problems, and that of its networks: differences of energies grow with the number of parameters, and
-# rungs must lie closer.
-TEMPERATURES: Temperatures = (1.0, 10.0)
-NETWORK_TEMPERATURES: Temperatures = (1.0, 5.0)
-# The variance changes while networks train and while control variates age: its mean over the whole run would lag behind.
-SMOOTHING = 0.3
-# Iterations between two full passes: the thesis' mixture, and two epochs of its images (50,000 in batches of 256).
-REFRESH_EVERY, NETWORK_REFRESH_EVERY = 40, 392
 LADDERS = "A `Sampler` for `iso.sample`, which runs two independent ladders unless `num_ladders` says otherwise."
 _ARGUMENTS = """
     step_size: eps, one number above 0 for all rungs or a tuple with one for each, in units of position^2 / energy.
