@@ -61,6 +61,10 @@ CASES = {
         lambda: iso.resgld(0.1, temperatures=(1.0, 2.0, 3.0), num_replicas=5),
         r"`temperatures` must be \(first, last\)",
     ),
+    "ladder in cycles": (
+        lambda: iso.cvr_resghmc(0.1, cycle_length=50, ladder="auto"),
+        r"`ladder` must be None for a sampler with cycles; got .auto.. A pilot runs at one temperature",
+    ),
     "lengths": (lambda: Ladder((0.1,), (1.0, 2.0)), r"`ladder` must be as many step sizes as temperatures; got 1 .* 2"),
     "rising steps": (
         lambda: Exchange(Ladder((0.2, 0.1), (1.0, 0.0)), rule=Deterministic()),
