@@ -10,12 +10,12 @@ from jax import Array
 
 from isotherm.coupling import Independent
 from isotherm.engine.random_inputs import open_streams
-from isotherm.estimators.plain import Plain
+from isotherm.estimators import Plain
 from isotherm.foundation.errors import refuse
 from isotherm.foundation.parts import as_arguments, number_dtype
 from isotherm.foundation.randomness import normals_like, seed_words
 from isotherm.foundation.schedules import as_schedule
-from isotherm.kernels.kernel import Move
+from isotherm.kernels import Move
 from isotherm.samplers.sampler import AnySampler, Sampler, check_sampler, resolved
 
 

@@ -9,8 +9,7 @@ from jax import Array
 
 from isotherm.api.sample import ARGUMENTS, sample
 from isotherm.coupling import Observed
-from isotherm.exchange import Adjacent, Corrected, Exchange, expected_round_trip, optimal_window
-from isotherm.exchange.ladder import LadderSearch
+from isotherm.exchange import Adjacent, Corrected, Exchange, LadderSearch, expected_round_trip, optimal_window
 from isotherm.exchange.rules import Pairing
 from isotherm.exchange.schemes import Scheme
 from isotherm.foundation.calls import checked_call

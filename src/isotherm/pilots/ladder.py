@@ -12,9 +12,7 @@ from scipy.special import ndtr
 from isotherm.diagnostics.bias_checks import advised_step
 from isotherm.driver.progress import say
 from isotherm.driver.settings import Settings
-from isotherm.exchange import Exchange, Ladder
-from isotherm.exchange.ladder import LadderSearch
-from isotherm.exchange.rules import Corrected
+from isotherm.exchange import Corrected, Exchange, Ladder, LadderSearch
 from isotherm.foundation.errors import refuse
 from isotherm.kernels import SGHMC
 from isotherm.kernels.kernel import WrappedKernel

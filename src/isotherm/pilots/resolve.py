@@ -8,7 +8,7 @@ from isotherm.contour.partition import FoundPartition
 from isotherm.driver.choose import check_run, settings_of, starts_of
 from isotherm.driver.settings import Settings
 from isotherm.engine.program import identity
-from isotherm.exchange.ladder import Ladder, LadderSearch
+from isotherm.exchange import Ladder, LadderSearch
 from isotherm.foundation.calls import checked_call
 from isotherm.foundation.transfers import transfers_on_purpose
 from isotherm.pilots.ladder import find_ladder_of

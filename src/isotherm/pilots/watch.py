@@ -18,7 +18,7 @@ from isotherm.driver.prepare import prepare
 from isotherm.driver.settings import Settings
 from isotherm.foundation.errors import DivergenceWarning
 from isotherm.foundation.periodic import Periodic
-from isotherm.kernels.kernel import Move
+from isotherm.kernels import Move
 from isotherm.potentials.potential import Potential
 from isotherm.run.run import Run
 from isotherm.samplers.sampler import Sampler

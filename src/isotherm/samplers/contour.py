@@ -2,8 +2,8 @@
 
 from typing import Any, Unpack
 
-from isotherm.contour.contour import Contour
-from isotherm.contour.partition import Partition, as_partition
+from isotherm.contour import Contour, Partition
+from isotherm.contour.partition import as_partition
 from isotherm.contour.start import as_theta, check_initial_theta
 from isotherm.foundation.docstrings import defaults_of
 from isotherm.foundation.errors import refuse

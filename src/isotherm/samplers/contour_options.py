@@ -3,11 +3,10 @@
 import dataclasses
 from typing import Annotated, Any, TypedDict
 
-from isotherm.contour.contour import Contour
-from isotherm.contour.fields import Field, ThetaPower, as_field
-from isotherm.contour.partition import FoundPartition, Partition, as_partition
+from isotherm.contour import Contour, Partition, RegularizedWeights, ThetaPower
+from isotherm.contour.fields import Field, as_field
+from isotherm.contour.partition import FoundPartition, as_partition
 from isotherm.contour.start import masses_of
-from isotherm.contour.weight_rule import RegularizedWeights
 from isotherm.coupling import Coupling, Independent
 from isotherm.estimators import Estimator, Plain
 from isotherm.foundation.docstrings import defaults_of

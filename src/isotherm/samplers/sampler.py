@@ -6,12 +6,11 @@ from typing import Any, NoReturn
 
 import jax
 
-from isotherm.contour.partition import PartitionSearch
+from isotherm.contour import PartitionSearch
 from isotherm.coupling import Coupling, Independent
 from isotherm.engine.iteration import Parts
-from isotherm.estimators.estimator import Estimator
-from isotherm.estimators.plain import Plain
-from isotherm.exchange.ladder import LadderSearch
+from isotherm.estimators import Estimator, Plain
+from isotherm.exchange import LadderSearch
 from isotherm.foundation.errors import check_integer, refuse, short
 from isotherm.foundation.parts import Part, Static, as_arguments
 from isotherm.foundation.schedules import CollectionWindow, Schedule, check_schedule
