@@ -1,8 +1,7 @@
-"""What users call: `sample`, `resume`, `sweep`, `advise` and `resolve`. Each resolves what is not known yet, then drives."""
+"""The functions that run samplers: `sample`, `resume`, `sweep`, `advise` and `resolve`."""
 
 from isotherm.api.advise import Advice, advise
-from isotherm.api.resume import resume
-from isotherm.api.sample import sample
+from isotherm.api.sample import resume, sample
 from isotherm.api.sweep import sweep
 from isotherm.pilots.resolve import Resolved, resolve
 

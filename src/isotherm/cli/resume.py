@@ -24,7 +24,7 @@ class Resume:
     def run(self, console: Console) -> None:
         """Go on."""
         from isotherm.api import resume
-        from isotherm.api.resume import read_configuration
+        from isotherm.api.sample import read_configuration
         from isotherm.cli.user_file import build_sampler, read_file, run_file
         from isotherm.samplers.sampler import as_potential
 
