@@ -1,4 +1,4 @@
-"""The record of an experiment: `result.json`, in the form that other tools rely on."""
+"""Scores of runs, and their record `result.json`, whose form other tools rely on."""
 
 import dataclasses
 import math
@@ -9,14 +9,24 @@ from typing import Any, Self
 import numpy as np
 
 from isotherm.driver.describe import environment
+from isotherm.run import Run
+from isotherm.run.modes import mode_masses
 from isotherm.run.storage.store import write_json
+from isotherm.targets import Target
 
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """One number of a table: the thesis' beside ours, with the standard error over runs where there are several.
+    """One number of a table, beside that of the thesis.
 
-    `values`, one per run where they are known, are in the record too: from them paired differences can be taken later.
+    Attributes:
+        method: name of the sampler.
+        metric: name of the number.
+        thesis: value in the thesis, or None.
+        ours: mean over runs.
+        std_error: its standard error, or None for a single run.
+        runs: number of runs.
+        values: one per run, for paired differences.
     """
 
     method: str
@@ -31,19 +41,18 @@ class Row:
     def of_runs(
         cls, method: str, metric: str, values: Sequence[float] | np.ndarray, thesis: float | None = None
     ) -> Self:
-        """The mean of one value per run, with its standard error."""
+        """Mean and standard error of one value per run."""
         error = float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
-        each = tuple(float(value) for value in values)
-        return cls(method, metric, thesis, float(np.mean(values)), error, len(values), each)
+        return cls(method, metric, thesis, float(np.mean(values)), error, len(values), tuple(map(float, values)))
 
     @property
     def text(self) -> str:
-        """Ours, with the standard error."""
+        """Our value and its standard error."""
         return shown(self.ours, self.std_error)
 
 
 def shown(value: float, std_error: float | None = None) -> str:
-    """A number to the second digit of its standard error, or to four digits where there is none."""
+    """`value` to the second digit of its standard error, or to four digits without one."""
     is_plain = 1e-4 <= abs(value) < 1e6 or value == 0
     if not std_error:
         text = f"{value:,.0f}" if 1e3 <= abs(value) < 1e6 else f"{value:.4g}"
@@ -54,14 +63,23 @@ def shown(value: float, std_error: float | None = None) -> str:
     return f"{value:,.{decimals}f} ± {std_error:,.{decimals}f}"
 
 
-def differences(rows: Sequence[Row], metric: str, pairs: Sequence[tuple[str, str]]) -> list[Row]:
-    """Rows "A - B" of a metric, with the error of the paired difference over runs, for those pairs whose methods are there."""
-    found = {row.method: row for row in rows if row.metric == metric and row.values}
+def masses_in_box(draws: np.ndarray, log_weights: np.ndarray, target: Target) -> np.ndarray:
+    """Weight of every mode among the draws (..., d) in the target's box; those outside do not count."""
+    return mode_masses(target.modes, draws, log_weights_in_box(draws, log_weights, target))
+
+
+def variations_of(run: Run, target: Target) -> list[float]:
+    """Total variation over modes of every run."""
     return [
-        Row.of_runs(f"{one} - {other}", metric, np.subtract(found[one].values, found[other].values))
-        for one, other in pairs
-        if one in found and other in found and len(found[one].values) == len(found[other].values)
+        target.total_variation(masses_in_box(np.asarray(one.draws), np.asarray(one.log_weights), target))
+        for one in run.split_runs()
     ]
+
+
+def log_weights_in_box(draws: np.ndarray, log_weights: np.ndarray, target: Target) -> np.ndarray:
+    """`log_weights`, with minus infinity for draws outside the target's box."""
+    low, high = target.span
+    return np.where(np.all((draws >= low) & (draws <= high), axis=-1), log_weights, -np.inf)
 
 
 def write_result(
@@ -74,7 +92,7 @@ def write_result(
     seconds: float,
     where: dict[str, Any] | None = None,
 ) -> None:
-    """Write `result.json`; `where` describes the machine, None is this one."""
+    """Write `result.json`. `where` describes the machine; None is this one."""
     record = {
         "experiment": experiment,
         "scale": scale,
@@ -88,7 +106,6 @@ def write_result(
 
 
 def _stored(row: Row) -> dict[str, Any]:
-    """A row as in the record, with its values to seven digits where there are several."""
     stored = dataclasses.asdict(row)
     values = stored.pop("values")
     return stored | ({"values": [float(f"{value:.7g}") for value in values]} if len(values) > 1 else {})

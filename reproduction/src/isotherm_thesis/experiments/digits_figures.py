@@ -6,9 +6,10 @@ import jax.numpy as jnp
 import numpy as np
 from matplotlib.figure import Figure
 
-from isotherm.demo.plots import color_bar, color_of, page, show_landscape, styled
+from isotherm.demo.plots import page, styled
 from isotherm.predictive.landscape import Landscape, project
 from isotherm_thesis.experiments.digits import DigitsConfig, Judged
+from isotherm_thesis.experiments.figures import color_bar, color_of, show_landscape
 
 
 def draw_losses(axis: Any, firsts: dict[str, Judged]) -> None:

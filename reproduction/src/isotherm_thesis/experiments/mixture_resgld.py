@@ -13,14 +13,16 @@ import numpy as np
 from matplotlib.ticker import NullFormatter
 
 from isotherm.api import sweep
-from isotherm.demo.plots import color_of, legend_below, page, styled
-from isotherm.demo.result import Row, differences
+from isotherm.demo.plots import page, styled
+from isotherm.demo.result import Row
 from isotherm.potentials import Potential, with_noise
 from isotherm.run import Run
 from isotherm.samplers import naive_resgld, resgld, sgld
 from isotherm.samplers.sampler import AnySampler
 from isotherm.targets import Target, resgld_mixtures
+from isotherm_thesis.experiments.figures import color_of, legend_below
 from isotherm_thesis.experiments.reproduce import Outcome
+from isotherm_thesis.experiments.scoring import differences
 
 TITLE = "Replica exchange on Gaussian mixtures with noisy energies; every true mass below zero is 0.4"
 _CELLS = 60

@@ -10,13 +10,14 @@ import numpy as np
 from matplotlib.ticker import NullFormatter
 
 from isotherm.api import sweep
-from isotherm.demo.plots import color_bar, color_of, mosaic, styled
+from isotherm.demo.plots import styled
 from isotherm.demo.result import Row
 from isotherm.potentials.start import per_chain
 from isotherm.run import Run
 from isotherm.samplers import resgld, sgld, vr_resgld
 from isotherm.samplers.sampler import AnySampler
 from isotherm.targets import Target, mixture_posterior
+from isotherm_thesis.experiments.figures import color_bar, color_of, mosaic
 from isotherm_thesis.experiments.reproduce import Outcome
 
 TITLE = "Posterior of a mixture, N = 100,000: swaps with and without control variates; each mode has mass 0.5"

@@ -26,8 +26,8 @@ from matplotlib.figure import Figure
 
 import isotherm as iso
 from isotherm.contour import Partition, RegularizedWeights
-from isotherm.demo.plots import color_of, legend_below, page, styled
-from isotherm.demo.result import Row, differences
+from isotherm.demo.plots import page, styled
+from isotherm.demo.result import Row
 from isotherm.predictive import auroc, entropy_cdf
 from isotherm_thesis.experiments.digits import (
     QUICK_SETTINGS,
@@ -41,8 +41,10 @@ from isotherm_thesis.experiments.digits import (
     sample_and_judge,
 )
 from isotherm_thesis.experiments.digits_figures import draw_landscapes, draw_losses, draw_ranges, landscape_of
+from isotherm_thesis.experiments.figures import color_of, legend_below
 from isotherm_thesis.experiments.flattening import multiplier_on_bins
 from isotherm_thesis.experiments.reproduce import Outcome
+from isotherm_thesis.experiments.scoring import differences
 
 TITLE = "MNIST, digits 0 to 4: exploration and uncertainty by AWSGLD"
 _OWN, _HOT = "AWSGLD", "high-tau SGLD"

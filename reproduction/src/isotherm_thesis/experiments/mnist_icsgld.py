@@ -24,7 +24,7 @@ from matplotlib.figure import Figure
 import isotherm as iso
 from isotherm.contour import Partition, RegularizedWeights
 from isotherm.demo.plots import page, styled
-from isotherm.demo.result import Row, differences
+from isotherm.demo.result import Row
 from isotherm.predictive import nll
 from isotherm_thesis.experiments.digits import (
     QUICK_SETTINGS,
@@ -39,6 +39,7 @@ from isotherm_thesis.experiments.digits import (
 )
 from isotherm_thesis.experiments.digits_figures import draw_landscapes, draw_losses, draw_ranges, landscape_of
 from isotherm_thesis.experiments.reproduce import Outcome
+from isotherm_thesis.experiments.scoring import differences
 
 TITLE = "MNIST, digits 0 to 4: exploration by ICSGLD"
 _CHAINS = 2

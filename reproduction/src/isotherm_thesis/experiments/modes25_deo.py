@@ -14,15 +14,22 @@ import matplotlib
 import numpy as np
 
 from isotherm.api import sample, sweep
-from isotherm.demo.plots import THESIS, color_of, draw_maps, page, styled
+from isotherm.demo.plots import draw_maps, page, styled
 from isotherm.demo.result import Row
-from isotherm.demo.scoring import SHAPE, TUNING_OFFSET, choose_setting, shape_variations_of, variation_rows
 from isotherm.potentials import with_noise
 from isotherm.run import Run
 from isotherm.samplers import cycsgld, deo_sgd, sgld
 from isotherm.samplers.sampler import AnySampler
 from isotherm.targets import modes25
+from isotherm_thesis.experiments.figures import THESIS, color_of
 from isotherm_thesis.experiments.reproduce import Outcome
+from isotherm_thesis.experiments.scoring import (
+    SHAPE,
+    TUNING_OFFSET,
+    choose_setting,
+    shape_variations_of,
+    variation_rows,
+)
 
 TITLE = "DEO*-SGD on 25 modes"
 

@@ -20,9 +20,8 @@ from scipy.spatial import KDTree
 from isotherm.api import sample, sweep
 from isotherm.contour import Partition
 from isotherm.contour.start import masses_of
-from isotherm.demo import scoring
-from isotherm.demo.plots import color_of, draw_maps, legend_below, page, styled
-from isotherm.demo.result import Row
+from isotherm.demo.plots import draw_maps, page, styled
+from isotherm.demo.result import Row, variations_of
 from isotherm.foundation.gains import PolynomialGain
 from isotherm.potentials import Potential, with_noise
 from isotherm.potentials.start import per_chain
@@ -30,6 +29,8 @@ from isotherm.run import Run
 from isotherm.samplers import csgld, cycsgld, icsgld, resgld, sgld, svgd, thesis
 from isotherm.samplers.sampler import AnySampler
 from isotherm.targets import Target, modes25
+from isotherm_thesis.experiments import scoring
+from isotherm_thesis.experiments.figures import color_of, legend_below
 from isotherm_thesis.experiments.reproduce import Outcome
 
 TITLE = "ICSGLD on 25 modes"
@@ -236,7 +237,7 @@ def _draw_courses(runs: dict[str, Run], courses: dict[str, tuple[np.ndarray, np.
     for name, found in runs.items():
         shares, values = courses[name]
         counts = np.maximum((shares * found.num_draws).astype(int), 1)
-        variations = np.transpose([scoring.variations_of(found.select(slice(count)), target) for count in counts])
+        variations = np.transpose([variations_of(found.select(slice(count)), target) for count in counts])
         for axis, seen in ((masses, variations), (divergences, values)):
             mean, error = seen.mean(axis=0), 2 * seen.std(axis=0, ddof=1) / np.sqrt(len(seen))
             axis.plot(100 * shares, mean, color=color_of(name), label=name)

@@ -16,16 +16,7 @@ import numpy as np
 from isotherm.api import sample
 from isotherm.contour import Partition
 from isotherm.demo.plots import draw_maps
-from isotherm.demo.result import Row
-from isotherm.demo.scoring import (
-    SHAPE,
-    TUNING_OFFSET,
-    choose_setting,
-    coupling_rows,
-    masses_in_box,
-    shape_variations_of,
-    variation_rows,
-)
+from isotherm.demo.result import Row, masses_in_box
 from isotherm.foundation.gains import PolynomialGain
 from isotherm.potentials import with_noise
 from isotherm.run import Run
@@ -33,6 +24,14 @@ from isotherm.samplers import csgld, cycsgld, resgld, sgld, thesis
 from isotherm.samplers.sampler import AnySampler
 from isotherm.targets import Target, modes9
 from isotherm_thesis.experiments.reproduce import Outcome
+from isotherm_thesis.experiments.scoring import (
+    SHAPE,
+    TUNING_OFFSET,
+    choose_setting,
+    coupling_rows,
+    shape_variations_of,
+    variation_rows,
+)
 
 TITLE = "Nine modes: true masses are 0.307 in the center, 0.124 on each side, 0.0495 in each corner"
 

@@ -25,11 +25,13 @@ from isotherm.bandits import (
     play,
     psgld_agent,
 )
-from isotherm.demo.plots import color_of, legend_below, page, styled
-from isotherm.demo.result import Row, differences
+from isotherm.demo.plots import page, styled
+from isotherm.demo.result import Row
 from isotherm_thesis.data import load
 from isotherm_thesis.experiments import small_sets
+from isotherm_thesis.experiments.figures import color_of, legend_below
 from isotherm_thesis.experiments.reproduce import Outcome
+from isotherm_thesis.experiments.scoring import differences
 
 TITLE = "Mushrooms: cumulative regret"
 _EARLY = 0.1

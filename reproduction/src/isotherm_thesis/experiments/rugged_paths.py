@@ -10,9 +10,8 @@ import numpy as np
 
 from isotherm.api import sample
 from isotherm.contour import uniform_partition
-from isotherm.demo.plots import color_of, page, styled
-from isotherm.demo.result import Row, differences
-from isotherm.demo.scoring import coupling_rows
+from isotherm.demo.plots import page, styled
+from isotherm.demo.result import Row
 from isotherm.foundation.gains import PolynomialGain
 from isotherm.potentials import from_energy
 from isotherm.run import Run
@@ -20,7 +19,9 @@ from isotherm.samplers import awsgld, cycsgld, psgld, sghmc, sgld
 from isotherm.samplers.sampler import AnySampler
 from isotherm.targets.functions import griewank
 from isotherm.targets.landscapes import rugged_energy
+from isotherm_thesis.experiments.figures import color_of
 from isotherm_thesis.experiments.reproduce import Outcome
+from isotherm_thesis.experiments.scoring import coupling_rows, differences
 
 _LOW = "share of energies below {:g}"
 TITLE = "Rugged surfaces: cells of a 10 x 10 grid that were visited, and the share of draws at low energies"

@@ -14,7 +14,7 @@ import numpy as np
 
 from isotherm.api import sample
 from isotherm.contour import Partition
-from isotherm.demo.plots import SMALL, THESIS, color_of, legend_below, page, styled
+from isotherm.demo.plots import SMALL, page, styled
 from isotherm.demo.result import Row
 from isotherm.foundation.errors import DivergenceWarning
 from isotherm.foundation.gains import PolynomialGain
@@ -22,6 +22,7 @@ from isotherm.potentials import with_noise
 from isotherm.samplers import awsgld, sgld
 from isotherm.samplers.sampler import AnySampler
 from isotherm.targets import TestFunction, ten_functions
+from isotherm_thesis.experiments.figures import THESIS, color_of, legend_below
 from isotherm_thesis.experiments.reproduce import Outcome
 
 TITLE = "Ten functions: thousands of iterations until the target is hit"

@@ -1,16 +1,15 @@
-"""How experiments judge runs: masses of modes, what couplings did, and settings chosen on seeds that are not reported."""
+"""Scores of experiments: shapes of modes, couplings, paired differences, and settings chosen on seeds that are not reported."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from isotherm.demo.result import Row, differences
+from isotherm.demo.result import Row, log_weights_in_box, variations_of
 from isotherm.foundation.errors import DivergenceError, refuse, short
 from isotherm.foundation.nearest import nearest_centers
 from isotherm.run import Run
 from isotherm.run.estimates import normalized_weights
-from isotherm.run.modes import mode_masses
 from isotherm.targets import Target
 
 # Seeds on which settings are chosen are this far from those that are reported.
@@ -19,22 +18,6 @@ SHAPE = "shape variation"
 # A choice that needs a longer grid than this has no best setting.
 _MAX_EXTENSIONS = 8
 Attempt = Callable[[Sequence[float]], Mapping[float, Any]]
-
-
-def masses_in_box(draws: np.ndarray, log_weights: np.ndarray, target: Target) -> np.ndarray:
-    """The weight of every mode among the draws in the target's box, (..., d): the law that `target.mode_masses` is true of.
-
-    A sampler that may leave the box is judged by where it is while it is inside.
-    """
-    return mode_masses(target.modes, draws, _weighed_in_box(draws, log_weights, target))
-
-
-def variations_of(run: Run, target: Target) -> list[float]:
-    """The total variation over modes of every run."""
-    return [
-        target.total_variation(masses_in_box(np.asarray(one.draws), np.asarray(one.log_weights), target))
-        for one in run.split_runs()
-    ]
 
 
 def shape_variations_of(run: Run, target: Target) -> list[float]:
@@ -47,17 +30,11 @@ def shape_variations_of(run: Run, target: Target) -> list[float]:
 
 def shape_variation(draws: np.ndarray, log_weights: np.ndarray, target: Target) -> float:
     """Half the absolute difference between the weights of inner and outer halves and half of the true masses, in the box."""
-    weights = normalized_weights(_weighed_in_box(draws, log_weights, target))
+    weights = normalized_weights(log_weights_in_box(draws, log_weights, target))
     nearest, distance = nearest_centers(draws, target.modes)
     halves = 2 * nearest + (distance > target.half_distances[nearest])
     masses = np.bincount(halves.reshape(-1), weights.reshape(-1), minlength=2 * len(target.modes))
     return float(0.5 * np.abs(masses - 0.5 * np.repeat(target.mode_masses, 2)).sum())
-
-
-def _weighed_in_box(draws: np.ndarray, log_weights: np.ndarray, target: Target) -> np.ndarray:
-    """Log weights without the draws that are outside of the box."""
-    low, high = target.span
-    return np.where(np.all((draws >= low) & (draws <= high), axis=-1), log_weights, -np.inf)
 
 
 def coupling_rows(name: str, run: Run) -> list[Row]:
@@ -71,6 +48,16 @@ def coupling_rows(name: str, run: Run) -> list[Row]:
         Row.of_runs(name, metric, [over(one) for one in np.asarray(run.stats[stat], np.float64)])
         for stat, (metric, over) in metrics.items()
         if stat in run.stats
+    ]
+
+
+def differences(rows: Sequence[Row], metric: str, pairs: Sequence[tuple[str, str]]) -> list[Row]:
+    """Rows "A - B" of a metric, with the error of the paired difference over runs, for those pairs whose methods are there."""
+    found = {row.method: row for row in rows if row.metric == metric and row.values}
+    return [
+        Row.of_runs(f"{one} - {other}", metric, np.subtract(found[one].values, found[other].values))
+        for one, other in pairs
+        if one in found and other in found and len(found[one].values) == len(found[other].values)
     ]
 
 
