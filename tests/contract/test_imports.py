@@ -106,6 +106,8 @@ def test_names_that_have_moved_work_with_a_warning():
         ("isotherm.data.augment", "Crop", "isotherm.networks"),
         ("isotherm.potentials", "Gaussian", "isotherm.networks"),
         ("isotherm.experiments", "EXPERIMENTS", "isotherm_thesis.experiments"),
+        ("isotherm.targets", "modes9", "isotherm_thesis.targets"),
+        ("isotherm.targets", "ten_functions", "isotherm_thesis.functions"),
     ):
         with pytest.warns(
             DeprecationWarning, match=f"{module}.{name} has moved to {home}; the old name will be removed"

@@ -17,7 +17,7 @@ from isotherm.contour.theta_histogram import add, fold_scale, init_histogram
 from isotherm.coupling import CouplingInputs
 from isotherm.kernels import SGLD, limited
 from isotherm.kernels.kernel import Move
-from isotherm.targets import csgld_mixture
+from isotherm_thesis.targets import csgld_mixture
 from tests.compiled import prepared, text_of
 
 

@@ -21,7 +21,8 @@ from isotherm.exchange import (
 )
 from isotherm.foundation.gains import PolynomialGain
 from isotherm.kernels import SGLD
-from isotherm.targets import mixture_posterior, modes25, resgld_mixtures
+from isotherm.targets import modes25
+from isotherm_thesis.targets import mixture_posterior, resgld_mixtures
 
 
 @pytest.mark.parametrize(("factor", "rate", "mass"), [(1.0, 0.113, 0.407), (np.inf, 0.419, 0.489)])

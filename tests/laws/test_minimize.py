@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import isotherm as iso
-from isotherm.targets import ten_functions
-from isotherm.targets.functions import rastrigin
+from isotherm_thesis.functions import rastrigin, ten_functions
 
 IS_OPTIMIZED = False
 

@@ -16,7 +16,7 @@ from isotherm.minimization.objective import Objective
 from isotherm.minimization.result import agreement, verdict
 from isotherm.minimization.scan import lowest_of_cubics
 from isotherm.minimization.space import space_of
-from isotherm.targets.functions import rastrigin, zakharov
+from isotherm_thesis.functions import rastrigin, zakharov
 
 IS_OPTIMIZED = False
 CENTER = np.array([1.3, -2.1, 0.4, 2.7, -0.9])

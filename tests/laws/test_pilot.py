@@ -8,7 +8,7 @@ import numpy as np
 
 import isotherm as iso
 from isotherm.contour import Partition, PartitionSearch
-from isotherm.targets import csgld_mixture
+from isotherm_thesis.targets import csgld_mixture
 
 # Short runs of many programs.
 IS_OPTIMIZED = False

@@ -10,7 +10,7 @@ from isotherm.coupling import CouplingInputs
 from isotherm.exchange import Adjacent, Corrected, DeterministicEvenOdd, Exchange, Ladder
 from isotherm.exchange.rules import Pairing
 from isotherm.foundation.schedules import Following
-from isotherm.targets import resgld_mixtures
+from isotherm_thesis.targets import resgld_mixtures
 
 
 def swaps(num_rungs, num_iterations, gap, scheme=None, rule=None, **options):

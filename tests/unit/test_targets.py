@@ -4,16 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from isotherm.targets import (
-    awsgld_mixture,
-    banana,
-    csgld_mixture,
-    gaussian,
-    mixture_posterior,
-    modes9,
-    modes25,
-    resgld_mixtures,
-)
+from isotherm.targets import banana, gaussian, modes25
+from isotherm_thesis.targets import awsgld_mixture, csgld_mixture, mixture_posterior, modes9, resgld_mixtures
 from tests.targets import MODES9, MODES25
 
 

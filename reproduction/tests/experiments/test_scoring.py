@@ -13,9 +13,10 @@ from isotherm.demo.result import Row, masses_in_box, write_result
 from isotherm.exchange import DeterministicEvenOdd, expected_round_trip
 from isotherm.foundation.errors import DivergenceError
 from isotherm.run.modes import mode_masses
-from isotherm.targets import modes9, modes25
+from isotherm.targets import modes25
 from isotherm_thesis.experiments import energy_cdf, modes25_icsgld, round_trips, ten_functions
 from isotherm_thesis.experiments.scoring import choose_setting, coupling_rows, differences, shape_variation
+from isotherm_thesis.targets import modes9
 
 NUMBER = 160_000
 

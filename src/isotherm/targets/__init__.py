@@ -1,26 +1,15 @@
-"""Potentials with known answers, for tests and experiments."""
+"""Potentials with known answers, for demonstrations and tests."""
 
-from isotherm.targets.functions import TestFunction, ten_functions
-from isotherm.targets.landscapes import modes9, modes25
-from isotherm.targets.mixture_posterior import mixture_posterior
-from isotherm.targets.mixtures import awsgld_mixture, csgld_mixture, mixture, resgld_mixtures
-from isotherm.targets.quadrature import Grid, integrate
-from isotherm.targets.target import Target
-from isotherm.targets.unimodal import banana, gaussian
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Grid",
-    "Target",
-    "TestFunction",
-    "awsgld_mixture",
-    "banana",
-    "csgld_mixture",
-    "gaussian",
-    "integrate",
-    "mixture",
-    "mixture_posterior",
-    "modes9",
-    "modes25",
-    "resgld_mixtures",
-    "ten_functions",
-]
+from isotherm.foundation.moved import moved
+from isotherm.targets.energies import banana, gaussian, mixture, modes25
+from isotherm.targets.target import Grid, Target, integrate
+
+__all__ = ["Grid", "Target", "banana", "gaussian", "integrate", "mixture", "modes25"]
+
+if not TYPE_CHECKING:
+    _TARGETS = ("awsgld_mixture", "csgld_mixture", "mixture_posterior", "modes9", "resgld_mixtures")
+    _HOMES = dict.fromkeys(_TARGETS, "isotherm_thesis.targets")
+    _HOMES |= dict.fromkeys(("TestFunction", "ten_functions"), "isotherm_thesis.functions")
+    __getattr__ = moved(__name__, _HOMES, "isotherm-thesis")

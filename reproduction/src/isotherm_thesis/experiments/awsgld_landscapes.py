@@ -15,10 +15,10 @@ from isotherm.demo.plots import styled
 from isotherm.demo.result import Row
 from isotherm.potentials import from_energy
 from isotherm.samplers import awsgld, sgld
-from isotherm.targets.landscapes import shallow_energy
 from isotherm_thesis.experiments.figures import TRUTH, color_bar, color_of, legend_below, mosaic
 from isotherm_thesis.experiments.flattening import log_psi
 from isotherm_thesis.experiments.reproduce import Outcome
+from isotherm_thesis.targets import shallow_energy
 
 TITLE = "Three surfaces: the share of the mass within distance 1.5 of the minimum, and the deepest well beside it"
 

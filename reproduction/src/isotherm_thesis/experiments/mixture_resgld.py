@@ -19,10 +19,11 @@ from isotherm.potentials import Potential, with_noise
 from isotherm.run import Run
 from isotherm.samplers import naive_resgld, resgld, sgld
 from isotherm.samplers.sampler import AnySampler
-from isotherm.targets import Target, resgld_mixtures
+from isotherm.targets import Target
 from isotherm_thesis.experiments.figures import color_of, legend_below
 from isotherm_thesis.experiments.reproduce import Outcome
 from isotherm_thesis.experiments.scoring import differences
+from isotherm_thesis.targets import resgld_mixtures
 
 TITLE = "Replica exchange on Gaussian mixtures with noisy energies; every true mass below zero is 0.4"
 _CELLS = 60

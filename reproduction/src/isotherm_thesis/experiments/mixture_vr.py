@@ -16,9 +16,10 @@ from isotherm.potentials.start import per_chain
 from isotherm.run import Run
 from isotherm.samplers import resgld, sgld, vr_resgld
 from isotherm.samplers.sampler import AnySampler
-from isotherm.targets import Target, mixture_posterior
+from isotherm.targets import Target
 from isotherm_thesis.experiments.figures import color_bar, color_of, mosaic
 from isotherm_thesis.experiments.reproduce import Outcome
+from isotherm_thesis.targets import mixture_posterior
 
 TITLE = "Posterior of a mixture, N = 100,000: swaps with and without control variates; each mode has mass 0.5"
 # Variances are measured on batches of each replica's own. On common batches those of mirrored replicas cancel by symmetry,

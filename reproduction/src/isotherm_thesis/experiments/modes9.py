@@ -22,7 +22,7 @@ from isotherm.potentials import with_noise
 from isotherm.run import Run
 from isotherm.samplers import csgld, cycsgld, resgld, sgld, thesis
 from isotherm.samplers.sampler import AnySampler
-from isotherm.targets import Target, modes9
+from isotherm.targets import Target
 from isotherm_thesis.experiments.reproduce import Outcome
 from isotherm_thesis.experiments.scoring import (
     SHAPE,
@@ -32,6 +32,7 @@ from isotherm_thesis.experiments.scoring import (
     shape_variations_of,
     variation_rows,
 )
+from isotherm_thesis.targets import modes9
 
 TITLE = "Nine modes: true masses are 0.307 in the center, 0.124 on each side, 0.0495 in each corner"
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from isotherm.targets import resgld_mixtures
+from isotherm_thesis.targets import resgld_mixtures
 
 _SCHEMES = 4
 

@@ -17,11 +17,11 @@ from isotherm.potentials import from_energy
 from isotherm.run import Run
 from isotherm.samplers import awsgld, cycsgld, psgld, sghmc, sgld
 from isotherm.samplers.sampler import AnySampler
-from isotherm.targets.functions import griewank
-from isotherm.targets.landscapes import rugged_energy
 from isotherm_thesis.experiments.figures import color_of
 from isotherm_thesis.experiments.reproduce import Outcome
 from isotherm_thesis.experiments.scoring import coupling_rows, differences
+from isotherm_thesis.functions import griewank
+from isotherm_thesis.targets import rugged_energy
 
 _LOW = "share of energies below {:g}"
 TITLE = "Rugged surfaces: cells of a 10 x 10 grid that were visited, and the share of draws at low energies"

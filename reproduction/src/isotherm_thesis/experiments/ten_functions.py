@@ -21,9 +21,9 @@ from isotherm.foundation.gains import PolynomialGain
 from isotherm.potentials import with_noise
 from isotherm.samplers import awsgld, sgld
 from isotherm.samplers.sampler import AnySampler
-from isotherm.targets import TestFunction, ten_functions
 from isotherm_thesis.experiments.figures import THESIS, color_of, legend_below
 from isotherm_thesis.experiments.reproduce import Outcome
+from isotherm_thesis.functions import TestFunction, ten_functions
 
 TITLE = "Ten functions: thousands of iterations until the target is hit"
 

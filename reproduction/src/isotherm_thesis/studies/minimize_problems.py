@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from isotherm.targets import functions
+from isotherm_thesis import functions
 
 # The lowest point of Schwefel's function of one coordinate, its depth, and where a box of width 1000 may begin that holds no
 # lower one.
