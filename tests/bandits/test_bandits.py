@@ -9,26 +9,15 @@ import numpy as np
 import pytest
 
 import isotherm as iso
-from isotherm.bandits import (
-    Agent,
-    BanditSettings,
-    Mushrooms,
-    Wheel,
-    const_sgd,
-    dropout,
-    eps_greedy,
-    pcsgld_agent,
-    picsgld_agent,
-    play,
-    psgld_agent,
-)
-from isotherm.bandits.loop import Loop, chosen_error, make_potential
+from isotherm.bandits import Agent, BanditSettings, Wheel, play, psgld_agent
+from isotherm.bandits.play import Loop, chosen_error, make_potential
 from isotherm.coupling import Independent
 from isotherm.engine.random_inputs import draw_batches, open_streams
 from isotherm.estimators import Plain
 from isotherm.foundation.periodic import Periodic
 from isotherm.kernels import SGLD
 from isotherm.samplers.sampler import Sampler, resolved
+from isotherm_thesis.bandits import Mushrooms, const_sgd, dropout, eps_greedy, pcsgld_agent, picsgld_agent
 
 FEATURES = np.eye(6, dtype=np.float32)[np.arange(60) % 6]
 ENVIRONMENT = Mushrooms(FEATURES, (np.arange(60) % 6 >= 3).astype(np.int32))

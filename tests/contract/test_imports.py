@@ -108,6 +108,7 @@ def test_names_that_have_moved_work_with_a_warning():
         ("isotherm.experiments", "EXPERIMENTS", "isotherm_thesis.experiments"),
         ("isotherm.targets", "modes9", "isotherm_thesis.targets"),
         ("isotherm.targets", "ten_functions", "isotherm_thesis.functions"),
+        ("isotherm.bandits", "Mushrooms", "isotherm_thesis.bandits"),
     ):
         with pytest.warns(
             DeprecationWarning, match=f"{module}.{name} has moved to {home}; the old name will be removed"

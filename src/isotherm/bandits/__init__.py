@@ -1,22 +1,14 @@
-"""Contextual bandits: environments, agents that sample networks, and the loop in which they meet."""
+"""Contextual bandits: environments, agents that sample networks, and Thompson sampling."""
 
-from isotherm.bandits.agents import Agent, const_sgd, dropout, eps_greedy, pcsgld_agent, picsgld_agent, psgld_agent
-from isotherm.bandits.environments import Environment, Mushrooms, Wheel
-from isotherm.bandits.loop import BanditSettings
-from isotherm.bandits.play import Play, play
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Agent",
-    "BanditSettings",
-    "Environment",
-    "Mushrooms",
-    "Play",
-    "Wheel",
-    "const_sgd",
-    "dropout",
-    "eps_greedy",
-    "pcsgld_agent",
-    "picsgld_agent",
-    "play",
-    "psgld_agent",
-]
+from isotherm.bandits.agents import Agent, psgld_agent
+from isotherm.bandits.environments import Environment, Wheel
+from isotherm.bandits.play import BanditSettings, Play, play
+from isotherm.foundation.moved import moved
+
+__all__ = ["Agent", "BanditSettings", "Environment", "Play", "Wheel", "play", "psgld_agent"]
+
+if not TYPE_CHECKING:
+    _NAMES = ("Mushrooms", "const_sgd", "dropout", "eps_greedy", "pcsgld_agent", "picsgld_agent")
+    __getattr__ = moved(__name__, dict.fromkeys(_NAMES, "isotherm_thesis.bandits"), "isotherm-thesis")

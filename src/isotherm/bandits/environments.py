@@ -1,23 +1,22 @@
-"""Where agents act: contexts arrive, an action earns a reward, and the best policy is known to the judge."""
+"""Contextual bandits: contexts, rewards of actions, and the expected reward of the best policy."""
 
 import dataclasses
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 
-from isotherm.foundation.errors import check_real, refuse
+from isotherm.foundation.errors import check_real
 
 
 class Arrivals(NamedTuple):
-    """Contexts of n pulls.
+    """n pulls.
 
     Attributes:
-        contexts: (n, d), what the agent sees.
-        rewards: of every action, (n, A), of which the agent learns only the one that it takes.
-        oracle: the expected reward of the best action, (n,).
+        contexts: features, (n, d).
+        rewards: rewards of all actions, (n, A). The agent observes that of its own action only.
+        oracle: expected reward of the best action, (n,).
     """
 
     contexts: Array
@@ -26,7 +25,7 @@ class Arrivals(NamedTuple):
 
 
 class Environment:
-    """Base of environments. Their arrays travel as an argument, `feed()`.
+    """Base class of environments. Their arrays, `feed()`, are an argument of the compiled program.
 
     Attributes:
         num_features: d.
@@ -37,7 +36,7 @@ class Environment:
     num_actions: int
 
     def feed(self) -> Any:
-        """Arrays that `arrive` needs."""
+        """Arrays for `arrive`."""
         return ()
 
     def arrive(self, key: Array, num: int, feed: Any) -> Arrivals:
@@ -46,60 +45,13 @@ class Environment:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Mushrooms(Environment):
-    """To eat or not to eat: an edible mushroom earns 5, a poisonous one 5 or -35 with equal chances, leaving it 0.
-
-    The best policy eats the edible ones. Regret is measured against its reward, 5 or 0.
-
-    Attributes:
-        inputs: features of the mushrooms, (N, d).
-        labels: 1 where poisonous, (N,).
-
-    Reference:
-        Deng 2021, section 4.2.5, after Riquelme et al. 2018.
-    """
-
-    inputs: Any
-    labels: Any
-
-    num_actions = 2
-
-    def __post_init__(self):
-        if np.ndim(self.inputs) != 2 or np.shape(self.labels) != np.shape(self.inputs)[:1]:
-            got = f"shapes {np.shape(self.inputs)} and {np.shape(self.labels)}"
-            refuse(
-                "inputs",
-                "features (N, d) with N labels",
-                got,
-                "Load them with `isotherm_thesis.data.load('mushroom', ...)`.",
-            )
-
-    @property
-    def num_features(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return np.shape(self.inputs)[1]
-
-    def feed(self) -> Any:
-        return jnp.asarray(self.inputs, jnp.float32), jnp.asarray(self.labels, jnp.int32)
-
-    def arrive(self, key: Array, num: int, feed: Any) -> Arrivals:
-        inputs, labels = feed
-        key_who, key_luck = jax.random.split(key)
-        who = jax.random.randint(key_who, (num,), 0, len(labels))
-        is_poisonous = labels[who] == 1
-        is_unlucky = is_poisonous & jax.random.bernoulli(key_luck, 0.5, (num,))
-        eaten = jnp.where(is_unlucky, -35.0, 5.0)
-        rewards = jnp.stack([eaten, jnp.zeros(num)], axis=1)
-        return Arrivals(inputs[who], rewards, jnp.where(is_poisonous, 0.0, 5.0))
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
 class Wheel(Environment):
-    """Points of the unit disc. Action 0 earns a little everywhere; outside a circle one of four others, by quadrant, earns much.
+    """Points of the unit disc. Action 0 pays a little everywhere; outside a circle one of four others, by quadrant, pays a lot.
 
     Attributes:
-        radius: of the circle: the larger, the rarer is a context in which exploration pays.
-        rewards: means of action 0, of the other actions, and of the right one in the right place.
-        deviation: of all rewards.
+        radius: radius of the circle. Exploration pays more rarely the larger it is.
+        rewards: mean reward of action 0, of the others, and of the action that pays a lot.
+        deviation: standard deviation of all rewards.
 
     Reference:
         Riquelme et al. 2018, section 5.4.
