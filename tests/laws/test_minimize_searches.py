@@ -9,12 +9,11 @@ import pytest
 from scipy.optimize import Bounds
 
 import isotherm as iso
-from isotherm.minimization import noisy_search
+from isotherm.minimization import noisy as noisy_module
 from isotherm.minimization.descent import Minimum
-from isotherm.minimization.exploration import NUM_STEPS, Exploration
+from isotherm.minimization.jumps import NUM_STEPS, Exploration, lowest_of_cubics
 from isotherm.minimization.objective import Objective
-from isotherm.minimization.result import agreement, verdict
-from isotherm.minimization.scan import lowest_of_cubics
+from isotherm.minimization.searcher import agreement, verdict
 from isotherm.minimization.space import space_of
 from isotherm_thesis.functions import rastrigin, zakharov
 
@@ -141,8 +140,8 @@ def test_a_loss_on_mini_batches():
 
 def test_searchers_of_noisy_functions_agree_as_many_as_asked(monkeypatch):
     """One well, which all find: the number asked for is what ends the search."""
-    monkeypatch.setattr(noisy_search, "_STALL", 2)
-    monkeypatch.setattr(noisy_search, "_STALL_PER_COORDINATE", 0)
+    monkeypatch.setattr(noisy_module, "_STALL", 2)
+    monkeypatch.setattr(noisy_module, "_STALL_PER_COORDINATE", 0)
 
     def noisy(x, key):
         return jnp.sum((x - 0.4) ** 2) + 0.01 * jax.random.normal(key)

@@ -1,125 +1,335 @@
-"""Global minimization of noisy functions."""
+"""Search of a noisy function, such as a loss on mini-batches: averaged stochastic descents, and races between their ends."""
 
+import dataclasses
+import functools
 import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from jax.core import Tracer
 
-from isotherm.minimization.noisy_objective import NoisyObjective
-from isotherm.minimization.noisy_search import Candidate, NoisySearcher
-from isotherm.minimization.objective import REACHED, SearchOver
-from isotherm.minimization.result import AGREED, GOES_ON, INTERRUPTED, counts, verdict
-from isotherm.minimization.searcher import Tally
+from isotherm.foundation.parts import Static
+from isotherm.foundation.randomness import words
+from isotherm.minimization.descent import Minimum
+from isotherm.minimization.jumps import FAR, Jumps, Tally
+from isotherm.minimization.objective import REACHED, Objective, SearchOver, packed
+from isotherm.minimization.searcher import INTERRUPTED, Search
 from isotherm.minimization.space import Space
+from isotherm.potentials.potential import Evaluation, Potential
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
 
-# The share of the budget that is kept to refine the best point and to tell its value.
-_KEPT = 0.2
-# Values from which the result is told, at most.
-_MAX_VALUES = 1_000
-# Estimates agree, within this many standard errors.
-_ERRORS = 2.0
+# Half the distance between the two points of a slope without gradients, in units of the box.
+_APART = 0.01
+# Largest number of points per program; the others are 1 and 8. Each size is compiled.
+_MAX_TOGETHER = 64
+# Iterations and first step of a descent, in units of the box: after a jump, after a far one, and for the result.
+_NEAR, _FAR, _REFINE = (40, 0.01), (120, 0.05), (400, 0.005)
+# Adam's decay of gradients and of their squares.
+_MEMORY, _SQUARES = 0.8, 0.95
+# Values of a candidate in the first round of a race, and the difference that decides, in standard errors.
+_FIRST_ROUND, _ERRORS = 4, 2.0
+# Maximum number of values of a candidate: this share of the budget, and never more than the second number.
+_SHARE, _MAX_VALUES = 1 / 400, 512
+# Jumps in a row without success after which a searcher ends.
+_STALL, _STALL_PER_COORDINATE = 40, 15
+# Share of the budget for the result: to refine the best point, and at most this many values to estimate its value.
+_KEPT, _MAX_FINAL_VALUES = 0.2, 1_000
 
 
-def minimize_noisy(
-    fun: Callable[..., Any],
-    space: Space,
-    target: float,
-    budget: int,
-    patience: int | None,
-    num_agreeing: int,
-    callback: Callable[["OptimizeResult"], Any] | None,
-    seed: int,
-) -> "OptimizeResult":
-    """`minimize` for a function of a position and a key, or one that is random by itself."""
-    has_key = "key" in inspect.signature(fun).parameters
-    objective = NoisyObjective(fun, space, target, budget, np.random.default_rng([seed, 1]), has_key)
-    objective.patience = patience
-    search = _NoisySearch(objective, np.random.default_rng(seed), num_agreeing)
-    objective.callback = None if callback is None else lambda: callback(search.result(GOES_ON))
-    return search.run()
+class NoisyObjective(Objective):
+    """A function of a position and a key, or one with hidden randomness.
+
+    A value with its gradient by JAX costs one evaluation. Without a key, or where JAX cannot differentiate, it costs two: the slope
+    is that between two points, in a random direction of all coordinates at once.
+
+    Reference:
+        Spall 1992, "Multivariate stochastic approximation using a simultaneous perturbation gradient approximation".
+    """
+
+    def __init__(self, fun, space: Space, target: float, budget: int, seed: int):
+        self.noisy, self.has_key = fun, "key" in inspect.signature(fun).parameters
+        self.rng, key = np.random.default_rng([seed, 1]), jax.random.key(0)
+        super().__init__((lambda x: fun(x, key)) if self.has_key else _untraceable(fun), space, target, budget)
+        self._keyed = jax.jit(jax.vmap(lambda x, data: packed(lambda x: fun(x, jax.random.wrap_key_data(data)), x)))
+
+    @property
+    def cost(self) -> int:
+        return 1 if self.is_traced else 2
+
+    def check(self) -> None:
+        """Nothing: values may differ."""
+
+    def take(self, z: np.ndarray, value: float) -> None:
+        """Nothing: a single noisy value is not evidence."""
+
+    def judge(self, mean: float, error: float) -> None:
+        """End the search if the new lowest estimate is below the target by two standard errors."""
+        if mean + 2 * error <= self.target:
+            raise SearchOver(REACHED)
+        self.improved_at = self.num_evaluations
+
+    def look(self, z: np.ndarray) -> tuple[float, np.ndarray]:
+        values, gradients = self._evaluate(z[None])
+        return float(values[0]), gradients[0]
+
+    def many(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        self.spend(len(points) * self.cost)
+        return self._evaluate(points)
+
+    def values(self, z: np.ndarray, number: int) -> np.ndarray:
+        """Several values at one point."""
+        if self.is_traced:
+            return self.many(np.repeat(z[None], number, axis=0))[0]
+        self.spend(number)
+        return np.array([self._draw(z) for _ in range(number)])
+
+    @functools.cached_property
+    def potential(self) -> Potential:  # pyright: ignore[reportIncompatibleVariableOverride]
+        if not self.is_traced:
+            return super().potential
+        space, fun = self.space, self.noisy
+
+        def energy(z, data):
+            x = (space.low + space.width * z).reshape(space.shape)
+            return fun(x, jax.random.wrap_key_data(data)).astype(z.dtype)
+
+        return KeyedPotential(energy)
+
+    def _packed_on_host(self, z: np.ndarray) -> np.ndarray:
+        value, gradient = self.look(z)
+        return np.append(value, gradient / self.space.width)
+
+    def _evaluate(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if self.is_traced:
+            size = 1 if len(points) == 1 else 8 if len(points) <= 32 else _MAX_TOGETHER
+            rows = np.concatenate([self._rows(points[at : at + size], size) for at in range(0, len(points), size)])
+            values, gradients = rows[:, 0], rows[:, 1:] * self.space.width
+        else:
+            pairs = [self._slope(z) for z in points]
+            values, gradients = np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs])
+        is_finite = np.isfinite(values) & np.all(np.isfinite(gradients), axis=1)
+        if is_finite.any():
+            self.ceiling = max(self.ceiling, float(values[is_finite].max()))
+        return np.where(is_finite, values, self.ceiling), np.where(is_finite[:, None], gradients, 0.0)
+
+    def _rows(self, points: np.ndarray, size: int) -> np.ndarray:
+        """Values and gradients in one array, from a program for `size` points."""
+        padded = np.concatenate([points, np.repeat(points[-1:], size - len(points), axis=0)])
+        data = self.rng.integers(1 << 32, size=(size, 2), dtype=np.uint32)
+        with self.precision():
+            return np.array(self._keyed(self.space.points(padded).astype(self.dtype), data), float)[: len(points)]
+
+    def _slope(self, z: np.ndarray) -> tuple[float, np.ndarray]:
+        signs = self.rng.choice([-1.0, 1.0], z.size)
+        above, below = self.space.inside(z + _APART * signs), self.space.inside(z - _APART * signs)
+        high, low = self._draw(above), self._draw(below)
+        distance = above - below
+        slopes = np.where(distance == 0, 0.0, (high - low) / np.where(distance == 0, 1.0, distance))
+        return (high + low) / 2, slopes
+
+    def _draw(self, z: np.ndarray) -> float:
+        x = self.space.point(z)
+        if not self.has_key:
+            return float(self.noisy(x))
+        data = self.rng.integers(1 << 32, size=2, dtype=np.uint32)
+        return float(self.noisy(x, jax.random.wrap_key_data(jnp.asarray(data))))
 
 
-class _NoisySearch:
-    """Searchers one after another, and then a closer look at the best of what they found."""
+@dataclasses.dataclass(frozen=True, eq=False)
+class KeyedPotential(Potential):
+    """U(z) with a new key in every evaluation.
 
-    def __init__(self, objective: NoisyObjective, rng: np.random.Generator, num_agreeing: int):
-        self.objective, self.rng, self.tally, self.num_agreeing = objective, rng, Tally(), num_agreeing
-        self.searchers: list[NoisySearcher] = []
-        self.final: Candidate | None = None
-        # How many agreed when the search ended: a long descent from one of their points makes it lower than the others.
-        self.num_alike: int | None = None
+    Attributes:
+        energy: function of a position and the two words of a key.
+    """
+
+    energy: Static[Callable[[Any, Any], Array]]
+
+    is_exact = False
+
+    def draw(self, key_shared: Array, key_own: Array, iterations: Array, position: Any) -> Array:
+        return words(key_own, iterations, 2)
+
+    def evaluate(self, position: Any, batch: Any, noise: Any, model_state: Any) -> Evaluation:
+        energy = self.energy(position, noise)
+        return Evaluation(energy, jnp.zeros_like(energy), model_state)
+
+
+def _untraceable(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """`fun`, which JAX must not compile: its hidden randomness would be drawn once."""
+
+    def hidden(x):
+        if isinstance(x, Tracer):
+            raise TypeError("Not to be traced.")
+        return fun(x)
+
+    return hidden
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Candidate:
+    """A point with noisy values.
+
+    Attributes:
+        z: the point.
+        values: values there.
+    """
+
+    z: np.ndarray
+    values: np.ndarray
+
+    @property
+    def mean(self) -> float:
+        """Estimate of the value."""
+        return float(np.mean(self.values))
+
+    @property
+    def error(self) -> float:
+        """Its standard error, infinite for a single value."""
+        return float(np.std(self.values, ddof=1) / np.sqrt(len(self.values))) if len(self.values) > 1 else np.inf
+
+
+class NoisySearcher:
+    """A chain of minima, each significantly lower than the last.
+
+    Attributes:
+        current: the lowest so far, or None before the first descent.
+    """
+
+    def __init__(self, objective: NoisyObjective, rng: np.random.Generator, tally: Tally):
+        self.objective, self.rng, self.tally = objective, rng, tally
+        self.jumps = Jumps(objective, rng, tally)
+        self.current: Candidate | None = None
+        self.max_values = min(max(int(_SHARE * objective.budget), 4 * _FIRST_ROUND), _MAX_VALUES)
+
+    def run(self, given: np.ndarray | None) -> None:
+        """Search until no jump helps."""
+        start = self.objective.space.draw(self.rng) if given is None else given
+        self.tally.num_descents += 1
+        # The start stays a candidate if the descent leads to a higher point.
+        self.current = current = Candidate(start, self.objective.values(start, _FIRST_ROUND))
+        current = self._settle(self.race(current, self.descend(start, *_FAR)))
+        num_failures = 0
+        while num_failures < _STALL + _STALL_PER_COORDINATE * start.size:
+            after = self._attempt(self.jumps.choose(), current)
+            num_failures = 0 if after.z is not current.z else num_failures + 1
+            # A jump that helped is repeated.
+            while after.z is not current.z:
+                move, current = after.z - current.z, self._settle(after)
+                again = self.objective.space.inside(current.z + move)
+                after = self.race(current, self.descend(again, *_NEAR))
+            self.current = current = after
+
+    def refine(self, current: Candidate, allowed: int) -> Candidate:
+        """A long descent from `current`, which wins unless it is significantly higher."""
+        number = min(_REFINE[0], allowed // (2 * self.objective.cost))
+        return self.race(current, self.descend(current.z, number, _REFINE[1]), is_trusted=True)
+
+    def _settle(self, current: Candidate) -> Candidate:
+        self.current = current
+        self.objective.judge(current.mean, current.error)
+        return current
+
+    def _attempt(self, kind: str, current: Candidate) -> Candidate:
+        before = self.objective.num_evaluations
+        start, _ = self.jumps.start(kind, Minimum(current.z, current.mean, 0.0))
+        self.tally.num_descents += 1
+        after = self.race(current, self.descend(start, *(_FAR if kind in FAR else _NEAR)))
+        self.jumps.learn(kind, self.objective.num_evaluations - before, after.z is not current.z)
+        return after
+
+    def descend(self, start: np.ndarray, num_iterations: int, step: float) -> np.ndarray:
+        """Adam with steps that decay to zero; the mean of the second half of its path."""
+        z, total = start.copy(), np.zeros_like(start)
+        mean, square = np.zeros_like(z), np.zeros_like(z)
+        for number in range(num_iterations):
+            _, gradient = self.objective.value_and_gradient(z)
+            mean = _MEMORY * mean + (1 - _MEMORY) * gradient
+            square = _SQUARES * square + (1 - _SQUARES) * gradient**2
+            unbiased = mean / (1 - _MEMORY ** (number + 1))
+            root = np.sqrt(square / (1 - _SQUARES ** (number + 1)))
+            length = step * 0.5 * (1 + np.cos(np.pi * number / num_iterations))
+            z = z - length * unbiased / np.maximum(root, 1e-300)
+            if self.objective.space.is_bounded:
+                z = np.clip(z, 0.0, 1.0)
+            if number >= num_iterations // 2:
+                total += z
+        self.jumps.remember(total / (num_iterations - num_iterations // 2))
+        return self.jumps.minima[-1]
+
+    def race(self, current: Candidate, z: np.ndarray, is_trusted: bool = False) -> Candidate:
+        """The candidate at `z` if it is significantly lower than `current`, from more and more values of both; else `current`.
+
+        A trusted candidate, the end of a long descent from `current`, wins unless it is significantly higher.
+        """
+        values = self.objective.values(z, _FIRST_ROUND)
+        while True:
+            rival = Candidate(z, values)
+            spread = np.sqrt(np.var(current.values, ddof=1) / len(values) + current.error**2)
+            difference = rival.mean - current.mean
+            if difference > _ERRORS * spread or len(values) >= self.max_values:
+                is_lower = difference <= _ERRORS * spread if is_trusted else difference < -_ERRORS * spread
+                return rival if is_lower else current
+            if difference < -_ERRORS * spread and len(values) > _FIRST_ROUND:
+                return rival
+            values = np.append(values, self.objective.values(z, len(values)))
+            missing = len(values) - len(current.values)
+            if missing > 0:
+                current = Candidate(current.z, np.append(current.values, self.objective.values(current.z, missing)))
+                self.current = current
+
+
+class NoisySearch(Search):
+    """Searchers one after another, and then a better estimate of the best point and its value."""
+
+    searcher = NoisySearcher
+    final: Candidate | None = None
+    # Agreement before `final`, which may be lower than all others after its long descent.
+    num_found: int | None = None
 
     def run(self) -> "OptimizeResult":
-        """The whole search."""
         objective, budget = self.objective, self.objective.budget
         objective.budget = max(1, int((1 - _KEPT) * budget))
-        why = AGREED
-        try:
-            while not self._agrees():
-                self.searchers.append(NoisySearcher(objective, self.rng.spawn(1)[0], self.tally))
-                self.searchers[-1].run(objective.space.start if len(self.searchers) == 1 else None)
-        except SearchOver as over:
-            why = str(over)
-        except KeyboardInterrupt:
-            if all(searcher.current is None for searcher in self.searchers):
-                raise
-            return self.result(INTERRUPTED)
-        objective.budget, objective.patience, objective.callback = budget, None, None
-        self.num_alike = self._num_agreeing()
-        self._look_closer(why == REACHED)
+        why = self.search()
+        if why != INTERRUPTED:
+            objective.budget, objective.patience, objective.callback = budget, None, None
+            self.num_found = self.num_alike()
+            self.final = self._refined(why == REACHED)
         return self.result(why)
 
     def result(self, why: str) -> "OptimizeResult":
-        """What is known so far."""
-        from scipy.optimize import OptimizeResult
-
-        best, objective = self.final or self._best(), self.objective
-        has_target = objective.target > -np.inf
-        if why == REACHED and best.mean > objective.target:
+        best = self.final or self._best()
+        if why == REACHED and best.mean > self.objective.target:
             why = "The target seemed to be reached, but more values do not confirm it."
-        number = self._num_agreeing() if self.num_alike is None else self.num_alike
-        success, message = verdict(why, has_target, number, len(self.searchers))
-        return OptimizeResult(
-            x=objective.space.point(best.z),
-            fun=best.mean,
-            fun_std_error=best.error,
-            nfev=objective.num_evaluations,
-            success=success,
-            message=message,
-            num_agreeing=number,
-            **counts(self.tally, len(self.searchers)),
-        )
+        number = self.num_alike() if self.num_found is None else self.num_found
+        return self.report(why, best.z, number, fun=best.mean, fun_std_error=best.error)
 
-    def _look_closer(self, is_reached: bool) -> None:
-        """Spend what was kept: on long descents from the best point, and on its value, which is told from new values alone."""
-        objective, best = self.objective, self._best()
-        half = objective.left // 2
-        while not is_reached and objective.left > half + _MAX_VALUES:
+    def num_alike(self) -> int:
+        best = self._best()
+        return sum(bool(one.mean - best.mean <= _ERRORS * np.hypot(one.error, best.error)) for one in self.minima())
+
+    def _best(self) -> Candidate:
+        """The lowest candidate, by its upper limit at one standard error."""
+        nothing = Candidate(self.objective.best_z, np.full(1, np.nan))
+        return min(self.minima(), key=lambda one: one.mean + one.error, default=nothing)
+
+    def _refined(self, is_reached: bool) -> Candidate:
+        """The best point after long descents, with new values, which are not biased by selection."""
+        objective: Any = self.objective
+        best, half = self._best(), objective.left // 2
+        while not is_reached and objective.left > half + _MAX_FINAL_VALUES:
             try:
                 best = self.searchers[-1].refine(best, objective.left - half)
             except SearchOver:
                 break
-        number = min(objective.left + 1, _MAX_VALUES)
-        objective.budget += 1  # No evaluation has to be kept any more.
+        number = min(objective.left + 1, _MAX_FINAL_VALUES)
+        objective.budget += 1  # The reserved evaluation.
         if number > 1 or not np.isfinite(best.mean):
             best = Candidate(best.z, objective.values(best.z, number))
-        self.final = best
-
-    def _best(self) -> Candidate:
-        """The lowest, with a bonus for being known well."""
-        found = [searcher.current for searcher in self.searchers if searcher.current is not None]
-        if not found:
-            return Candidate(self.objective.best_z, np.full(1, np.nan))
-        return min(found, key=lambda one: one.mean + one.error)
-
-    def _num_agreeing(self) -> int:
-        found = [searcher.current for searcher in self.searchers if searcher.current is not None]
-        best = self._best()
-        return sum(bool(one.mean - best.mean <= _ERRORS * np.hypot(one.error, best.error)) for one in found)
-
-    def _agrees(self) -> bool:
-        return self.objective.target == -np.inf and self._num_agreeing() >= self.num_agreeing
+        return best

@@ -1,74 +1,72 @@
-"""The function of a search: every evaluation is counted, the best is kept, and the search ends where it must."""
+"""The function of a search: counts evaluations, keeps the best point, and ends the search."""
 
 import contextlib
 import functools
+import gc
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from isotherm.foundation.errors import InputError, refuse
 from isotherm.minimization.space import Space
-from isotherm.minimization.tracing import called_on_host, packed, traced_dtype, unwrapped
 from isotherm.potentials.energy import EnergyPotential
 
-# A step for differences of functions without gradients, in units of the box: the root of the rounding error.
+# Step of finite differences, in units of the box: the square root of the rounding error.
 _DIFFERENCE = 1.5e-8
-# Evaluations between two calls of the user's callback.
+# Evaluations between calls of the user's callback.
 _CALLBACK_EVERY = 500
-# Budgets above this pay for a second look at one point.
-_FOR_CHECKS = 50
-# Differences that are rounding, relative to a value, over the least share of the unit that is asked for.
+# Budget above which the first point is evaluated twice, to detect noise.
+_MIN_BUDGET_FOR_CHECK = 50
+# Rounding error of differences of values, relative to their size, divided by the tolerance of comparisons.
 _ROUNDING = 1e-6
-
-
 REACHED, SPENT = "The target was reached.", "The budget of evaluations is spent."
 
 
 class SearchOver(Exception):  # noqa: N818
-    """Ends a search from wherever it is; its text says why."""
+    """Ends a search from anywhere. Its text is the reason."""
 
 
 class Objective:
-    """A function in units of the box, counted, with a gradient by JAX or by differences.
+    """A function in units of the box, with a gradient by JAX or by finite differences.
 
-    Evaluations are in double precision where the function lets JAX compute so. Where a value is not finite, the search sees the
-    highest finite one that it met, with no slope.
+    Evaluations are in double precision if JAX can differentiate the function in it. Instead of a value that is not finite, the
+    search sees the highest finite value so far, with zero gradient.
 
     Attributes:
         space: the units.
-        is_traced: whether JAX differentiates the function; if not, a gradient costs an evaluation for every coordinate.
-        num_evaluations: spent so far. A value with its gradient counts once where JAX gives both.
-        best: the lowest value.
-        best_z: where it was met.
-        improved_at: the evaluation at which it was.
+        is_traced: whether JAX differentiates the function. If not, a gradient costs one evaluation per coordinate.
+        num_evaluations: evaluations so far. A value with its gradient by JAX counts once.
+        best: lowest value.
+        best_z: its point.
+        improved_at: number of evaluations when it was found.
+        ceiling: highest finite value.
+        patience: evaluations without improvement after which the search ends, or None.
+        callback: called every few hundred evaluations; True ends the search.
     """
 
     def __init__(self, fun: Callable[[Any], Any], space: Space, target: float, budget: int):
+        self.fun = fun = without_jit(fun)
         self.space, self.target, self.budget = space, float(target), budget
         self.num_evaluations = self.improved_at = 0
-        self.best, self.best_z = np.inf, space.draw(np.random.default_rng(0), 1)[0]
-        if space.start is not None:
-            self.best_z = space.start
-        self.ceiling = -np.inf
+        self.best, self.ceiling = np.inf, -np.inf
+        self.best_z = space.draw(np.random.default_rng(0)) if space.start is None else space.start
         self.patience: int | None = None
         self.callback: Callable[[], Any] | None = None
-        fun = unwrapped(fun)
         self.dtype = traced_dtype(fun, space)
-        self.fun = fun
-        self._programs: dict[Any, Any] = {}
         self.is_traced = self.dtype is not None
         self._next_callback = _CALLBACK_EVERY
+        self._programs: dict[Any, Any] = {}
         self._finished: tuple[np.ndarray, float] | None = None
-        if self.is_traced:
-            self._both = jax.jit(lambda x: packed(fun, x))
-            self._several = jax.jit(jax.vmap(lambda x: packed(fun, x)))
+        self._both = jax.jit(lambda x: packed(fun, x))
+        self._several = jax.jit(jax.vmap(lambda x: packed(fun, x)))
 
     def check(self) -> None:
-        """Refuse a function that cannot be called, and one whose values are random though nobody said so."""
-        number = 2 if self.left > _FOR_CHECKS else min(self.left, 1)
+        """Refuse a function that raises, or whose values are random without `noise=True`."""
+        number = 2 if self.left > _MIN_BUDGET_FOR_CHECK else min(self.left, 1)
         if number == 0:
             return
         try:
@@ -88,40 +86,49 @@ class Objective:
             refuse("fun", "a function that gives the same value twice", got, "For a noisy function pass `noise=True`.")
         self.take(self.best_z, values[0])
 
-    def _own(self, x: np.ndarray) -> float:
-        """The function's own value, not compiled."""
-        if not self.is_traced:
-            return self._call(x)
-        with self.precision():
-            return float(jnp.reshape(self.fun(jnp.asarray(x, self.dtype)), ()))
-
     @property
     def cost(self) -> int:
-        """What a value with its gradient costs."""
+        """Evaluations per value with gradient."""
         return 1 if self.is_traced else self.space.dimension + 1
 
     @property
     def left(self) -> int:
-        """Evaluations that may still be spent; one is kept for the result."""
+        """Remaining evaluations, without one that is reserved for the result."""
         return max(self.budget - 1 - self.num_evaluations, 0)
 
     def precision(self) -> contextlib.AbstractContextManager[Any]:
-        """The context in which JAX computes for this function."""
+        """Context with the precision of this function."""
         return jax.enable_x64(self.dtype != np.float32)
 
     def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """`function`, compiled for this search, with which the program goes; see `isotherm.minimization.search`."""
+        """`function`, compiled once for this search; see `isotherm.minimization.search` for why not longer."""
         if function not in self._programs:
             self._programs[function] = jax.jit(lambda *given: function(*given))
         return self._programs[function]
 
+    def spend(self, number: int) -> None:
+        """Count evaluations, or end the search."""
+        if number > self.left:
+            raise SearchOver(SPENT)
+        self.num_evaluations += number
+        if self.patience is not None and self.num_evaluations - self.improved_at > self.patience:
+            raise SearchOver(f"No better point was found in {self.patience} evaluations.")
+        if self.callback is not None and self.num_evaluations >= self._next_callback:
+            self._next_callback = self.num_evaluations + _CALLBACK_EVERY
+            try:
+                is_stopped = self.callback() is True
+            except StopIteration:  # SciPy's way to stop.
+                is_stopped = True
+            if is_stopped:
+                raise SearchOver("The callback stopped the search.")
+
     def value_and_gradient(self, z: np.ndarray) -> tuple[float, np.ndarray]:
-        """Both at `z`; raises `SearchOver` once the search must end."""
+        """Value and gradient at `z`."""
         self.spend(self.cost)
         return self.look(z)
 
     def look(self, z: np.ndarray) -> tuple[float, np.ndarray]:
-        """Value and gradient at `z`, for evaluations that are paid for already."""
+        """Value and gradient at `z`, already counted."""
         x = self.space.point(z)
         if self.is_traced:
             with self.precision():
@@ -149,27 +156,8 @@ class Objective:
             return value, gradient if np.all(np.isfinite(gradient)) else np.zeros_like(gradient)
         return self.ceiling, np.zeros_like(gradient)
 
-    def spend(self, number: int) -> None:
-        """Count evaluations, or end the search where they are not to be had."""
-        if number > self.left:
-            raise SearchOver(SPENT)
-        self.num_evaluations += number
-        if self.patience is not None and self.num_evaluations - self.improved_at > self.patience:
-            raise SearchOver(f"No better point was found in {self.patience} evaluations.")
-        if self.callback is not None and self.num_evaluations >= self._next_callback:
-            self._next_callback = self.num_evaluations + _CALLBACK_EVERY
-            if self._is_stopped():
-                raise SearchOver("The callback stopped the search.")
-
-    def _is_stopped(self) -> bool:
-        assert self.callback is not None
-        try:
-            return self.callback() is True
-        except StopIteration:  # SciPy's way to stop.
-            return True
-
     def take(self, z: np.ndarray, value: float) -> None:
-        """Note a value, and end the search if it is the target."""
+        """Keep a value if it is the lowest; end the search at the target."""
         if value < self.best:
             if not np.isfinite(self.best) or value < self.best - 1e-6 * self.unit(self.best):
                 self.improved_at = self.num_evaluations
@@ -181,15 +169,15 @@ class Objective:
                 )
 
     def unit(self, value: float) -> float:
-        """What differences from a value are measured in: its size, or 1 if that is smaller, but no more than all values differ."""
+        """Unit of differences from `value`: its size, at least 1, but at most the range of all values."""
         size = max(1.0, abs(value))
         spread = self.ceiling - self.best
         return min(size, max(spread, _ROUNDING * abs(value))) if np.isfinite(spread) and spread > 0 else size
 
     def finish(self) -> float:
-        """The function's own value at the best point: what a user gets who calls it there in the same precision.
+        """The function's own, uncompiled value at the best point.
 
-        It takes the evaluation that was kept for it, once, unless the function is not compiled and this value was met before.
+        Takes the reserved evaluation, unless this value is known already.
         """
         x = self.space.point(self.best_z)
         if not self.is_traced:
@@ -204,7 +192,7 @@ class Objective:
 
     @functools.cached_property
     def potential(self) -> EnergyPotential:
-        """The function in units of the box, for samplers: finite everywhere, with no slope where it was not."""
+        """The function in units of the box, for samplers, with the convention for values that are not finite."""
 
         @jax.custom_vjp
         def energy(z):
@@ -228,8 +216,15 @@ class Objective:
         value = self._call(self.space.point(z))
         return np.append(value, self._differences(z, value) / self.space.width)
 
+    def _own(self, x: np.ndarray) -> float:
+        """The function's own value, uncompiled."""
+        if not self.is_traced:
+            return self._call(x)
+        with self.precision():
+            return float(jnp.reshape(self.fun(jnp.asarray(x, self.dtype)), ()))
+
     def _call(self, x: np.ndarray) -> float:
-        # A function that JAX cannot differentiate may still compute by JAX; differences need its double precision.
+        # A function without gradients may still use JAX, and differences need double precision.
         with jax.enable_x64(True):
             value = np.asarray(self.fun(x))
         if np.size(value) != 1:
@@ -246,3 +241,49 @@ class Objective:
             moved[place] += step
             gradient[place] = (self._call(self.space.point(moved)) - value) / (moved[place] - z[place])
         return gradient
+
+
+def called_on_host(function: Callable[[np.ndarray], np.ndarray], z: Any) -> Any:
+    """Value and gradient of `function` at `z`, by a callback from a program.
+
+    Numbers travel as words, because the thread of the callback is not in the search's context of double precision.
+    """
+    given = lax.bitcast_convert_type(z, jnp.uint32)
+    shape = jax.ShapeDtypeStruct((z.size + 1, *given.shape[1:]), jnp.uint32)
+
+    def call(words):
+        found = function(np.asarray(words).view(z.dtype).reshape(-1).astype(float))
+        return np.ascontiguousarray(found, z.dtype).view(np.uint32).reshape(shape.shape)
+
+    return lax.bitcast_convert_type(jax.pure_callback(call, shape, given, vmap_method="sequential"), z.dtype)
+
+
+def without_jit(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The function inside the user's `jax.jit`, whose cache would keep the search's types."""
+    return getattr(fun, "__wrapped__", fun) if hasattr(fun, "lower") else fun
+
+
+def packed(fun: Callable[[Any], Any], x: Any) -> Any:
+    """Value and flat gradient in one array, for a single transfer."""
+    value, gradient = jax.value_and_grad(lambda x: jnp.reshape(fun(x), ()))(x)
+    return jnp.concatenate([jnp.reshape(value, 1), jnp.reshape(gradient, -1).astype(value.dtype)])
+
+
+def traced_dtype(fun: Callable[[Any], Any], space: Space) -> Any:
+    """Type in which JAX can differentiate `fun`, double if possible; None if it cannot."""
+    if _is_traced(fun, space, np.float64):
+        return np.float64
+    if not _is_traced(fun, space, np.float32):
+        return None
+    if jnp.result_type(float) != np.float64:
+        # The user's programs may hold a NumPy array of `fun` in single precision.
+        jax.clear_caches()
+        gc.collect()
+    return np.float64 if _is_traced(fun, space, np.float64) else np.float32
+
+
+def _is_traced(fun: Callable[[Any], Any], space: Space, dtype: Any) -> bool:
+    with jax.enable_x64(dtype == np.float64), contextlib.suppress(Exception):
+        program = jax.jit(lambda x: packed(fun, x)).lower(jax.ShapeDtypeStruct(space.shape, dtype))
+        return program.out_info.shape == (space.dimension + 1,)
+    return False

@@ -1,8 +1,7 @@
-"""Global minimization: independent searchers that jump, descend, explore by AWSGLD, and have to agree.
+"""Global minimization.
 
-Functions are traced in double precision, whatever JAX's own is. For as long as a program lives, JAX remembers the type that it gave
-to an array of NumPy in it, and would give it again outside of the search, where it is wrong. So programs belong to a search, and
-end with it.
+Functions are traced in double precision, whatever JAX's default. While a program lives, JAX caches the types of NumPy arrays in it,
+and would use them outside the search, where they are wrong. So programs belong to a search, and end with it.
 """
 
 import gc
@@ -17,17 +16,13 @@ from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import check_integer, check_real, check_type, refuse, short
 from isotherm.foundation.randomness import seed_words
 from isotherm.foundation.user_functions import check_function
-from isotherm.minimization.noisy import minimize_noisy
-from isotherm.minimization.objective import Objective, SearchOver
-from isotherm.minimization.result import AGREED, GOES_ON, INTERRUPTED, agreement, result_of
-from isotherm.minimization.searcher import Searcher, Tally
-from isotherm.minimization.space import Space, space_of
+from isotherm.minimization.noisy import NoisyObjective, NoisySearch
+from isotherm.minimization.objective import Objective
+from isotherm.minimization.searcher import Search
+from isotherm.minimization.space import space_of
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
-
-# Searchers are alike if their values are within this share of the unit of values.
-_ALIKE = 1e-6
 
 
 @checked_call()
@@ -48,40 +43,37 @@ def minimize(
 ) -> "OptimizeResult":
     """Search for the global minimum of a function with many wells.
 
-    A searcher descends from a start by L-BFGS-B, and then jumps: by scans of one coordinate, by steps of some or all, by
-    differences of minima that it met, to anywhere, and to where a chain of AWSGLD, which explores with flattened energies from
-    its minimum, has come to. A descent follows every jump and is given up once it cannot end lower. Kinds of jumps that found
-    lower minima get more of the evaluations. A searcher ends when no jump helps any more; the next starts from a random point and
-    knows nothing of it.
+    A searcher descends from a start by L-BFGS-B, then jumps and descends again: scans of one coordinate, steps of some or all,
+    differences of earlier minima, restarts, and excursions of AWSGLD, a chain that explores with flattened energies. A descent
+    stops once it cannot end lower than its origin. Kinds of jumps that found lower minima get more of the evaluations. A searcher
+    ends when no jump helps; the next one starts from a random point, independently.
 
     Without a `target` the search ends once `num_agreeing` searchers have the same lowest value. That is evidence, not proof, and no
-    `success`: a well that is narrow and far from the others is missed by all of them.
+    `success`: all of them miss a narrow well far from the others.
 
     Args:
-        fun: from an array to a number. If JAX can differentiate it, a value with its gradient is one evaluation, in double
-            precision. If not, as where it is written for NumPy, gradients are differences, and cost an evaluation for every
-            coordinate; JAX tries it with tracers first, which is not counted. A function with a parameter named `key`, as
-            `fun(x, key)`, is noisy: it is given a new key in every evaluation. Where it is not finite, the search sees a high
-            plateau.
-        x0: an array: where the first searcher starts. Required without bounds, optional with them.
+        fun: function from an array to a number. If JAX can differentiate it, a value with its gradient is one evaluation, in double
+            precision. If not, as with NumPy code, gradients are finite differences, at one evaluation per coordinate; JAX first
+            tries to trace it, which does not count. A function with a parameter `key`, as `fun(x, key)`, is noisy and gets a new
+            key in every evaluation. Values that are not finite count as a high plateau.
+        x0: array, the start of the first searcher. Required without bounds.
         bounds: (low, high) pairs, one per coordinate, or `scipy.optimize.Bounds`. All must be finite.
-        args: further arguments, given to `fun` after `x`.
-        scale: the unit of a search without bounds: starts are normal around `x0` with this standard deviation.
-        target: stop once a value is at most this; for a noisy function, once two standard errors above the estimate are. None
-            waits for agreement.
-        max_evaluations: the budget, in evaluations of `fun`. No search takes more.
-        patience: evaluations without improvement after which the search ends; None waits for agreement, target or budget.
-        num_agreeing: searchers that have to agree where there is no target.
-        noise: whether `fun`, though it takes no key, gives another value every time. It is not compiled.
-        callback: called with the best so far, as a result, about every 500 evaluations; True stops the search.
-        seed: an integer that fixes all randomness.
+        args: further arguments of `fun`, after `x`.
+        scale: without bounds, the standard deviation of starts around `x0`.
+        target: stop once a value is at most this; for a noisy function, once the estimate plus two standard errors is. None waits
+            for agreement.
+        max_evaluations: maximum number of evaluations of `fun`.
+        patience: stop after this many evaluations without improvement. None waits for agreement, target or budget.
+        num_agreeing: number of searchers that must agree, without a target.
+        noise: whether `fun` is noisy without a parameter `key`. It is not compiled.
+        callback: function of the result so far, called about every 500 evaluations; True stops the search.
+        seed: integer that fixes all randomness.
 
     Returns:
-        SciPy's result: `x`, `fun` (which is `fun(x)`, in double precision where JAX computes it), `nfev`, `nit` (jumps), `success`,
-        `message`; and `num_agreeing` of `num_searchers`, which have the lowest value, `num_descents` and `jumps`, a table of how
-        often each kind of jump was made, what it cost, and how often it led lower. `success` is True if the target was reached, and
-        in no other case. For noisy functions `fun` is a mean of values at `x`, with `fun_std_error`. Ctrl-C ends a search with what
-        it has found.
+        SciPy's result: `x`, `fun` (which is `fun(x)`, in double precision with JAX), `nfev`, `nit` (jumps), `success` (whether the
+        target was reached), `message`; the `num_agreeing` of `num_searchers` with the lowest value, `num_descents`, and `jumps`, a
+        table with the number, cost and successes of each kind. For noisy functions `fun` is a mean of values at `x`, with
+        `fun_std_error`. Ctrl-C ends a search with its result so far.
 
     Example:
         >>> import isotherm as iso, jax.numpy as jnp, numpy as np
@@ -96,10 +88,10 @@ def minimize(
         target = -np.inf
     else:
         target = check_real("target", target, "Give a value at which to stop, or None.")
-    check_integer("num_agreeing", num_agreeing, 2, "One searcher alone cannot agree.")
+    check_integer("num_agreeing", num_agreeing, 2, "A single searcher confirms nothing.")
     if patience is not None:
         check_integer("patience", patience, 1, "Give a number of evaluations.")
-    check_type("noise", noise, bool, "True or False", "How strong the noise is, is found out.")
+    check_type("noise", noise, bool, "True or False", "The strength of the noise is estimated.")
     if not isinstance(args, (tuple, list)):
         refuse("args", "a tuple of further arguments", short(args), "Write `args=(value,)` for one.")
     if callback is not None:
@@ -109,63 +101,23 @@ def minimize(
     seed_words(seed)
     space = space_of(x0, bounds, scale)
     is_keyed = _takes_key(fun)
+    function: Any = fun
     if args:
-        fun = _with_arguments(fun, tuple(args), is_keyed)
+        function = (lambda x, key: fun(x, *args, key=key)) if is_keyed else (lambda x: fun(x, *args))
     try:
         if noise or is_keyed:
-            return minimize_noisy(fun, space, target, max_evaluations, patience, num_agreeing, callback, seed)
-        return _minimize_exact(fun, space, target, max_evaluations, patience, num_agreeing, callback, seed)
+            kind, objective = NoisySearch, NoisyObjective(function, space, target, max_evaluations, seed)
+        else:
+            kind, objective = Search, Objective(function, space, target, max_evaluations)
+        return kind(objective, seed, num_agreeing, patience, callback).run()
     finally:
         if jnp.result_type(float) != np.float64:
-            # Programs refer to themselves in circles.
+            # Programs are in reference cycles.
             gc.collect()
 
 
-def _minimize_exact(
-    fun: Callable[..., Any],
-    space: Space,
-    target: float,
-    budget: int,
-    patience: int | None,
-    num_agreeing: int,
-    callback: Callable[["OptimizeResult"], Any] | None,
-    seed: int,
-) -> "OptimizeResult":
-    objective = Objective(fun, space, target, budget)
-    tally, searchers, rng = Tally(), [], np.random.default_rng(seed)
-
-    def agreeing() -> int:
-        ends = [searcher.current.value for searcher in searchers if searcher.current is not None]
-        return agreement(ends, _ALIKE * objective.unit(min(ends))) if ends else 0
-
-    def so_far(why: str) -> "OptimizeResult":
-        return result_of(objective, tally, len(searchers), why, agreeing())
-
-    objective.patience = patience
-    objective.callback = None if callback is None else lambda: callback(so_far(GOES_ON))
-    try:
-        objective.check()
-        while True:
-            searchers.append(Searcher(objective, rng.spawn(1)[0], tally))
-            searchers[-1].run(space.start if len(searchers) == 1 else None)
-            if target == -np.inf and agreeing() >= num_agreeing:
-                return so_far(AGREED)
-    except SearchOver as over:
-        return so_far(str(over))
-    except KeyboardInterrupt:
-        if not np.isfinite(objective.best):
-            raise
-        return so_far(INTERRUPTED)
-
-
-def _with_arguments(fun: Callable[..., Any], args: tuple[Any, ...], is_keyed: bool) -> Callable[..., Any]:
-    if is_keyed:
-        return lambda x, key: fun(x, *args, key=key)
-    return lambda x: fun(x, *args)
-
-
 def _takes_key(fun: Callable[..., Any]) -> bool:
-    """Whether a function has a parameter `key` that somebody must give."""
+    """Whether `fun` has a required parameter `key`."""
     try:
         parameters = inspect.signature(fun).parameters
     except (TypeError, ValueError):

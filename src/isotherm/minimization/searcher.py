@@ -1,123 +1,203 @@
-"""One independent search: descents from a start, then jumps from minimum to lower minimum until none helps."""
+"""Independent searchers, and a search that ends when enough of them agree."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from isotherm.foundation.errors import refuse
-from isotherm.minimization.descent import Hope, Minimum, descend
-from isotherm.minimization.exploration import Exploration
-from isotherm.minimization.objective import Objective
-from isotherm.minimization.proposals import AWSGLD, FAR, KINDS, SCANS, Proposals
-from isotherm.minimization.scan import scan
+from isotherm.minimization.descent import Limit, Minimum, descend
+from isotherm.minimization.jumps import FAR, Jumps, Tally
+from isotherm.minimization.objective import REACHED, SPENT, Objective, SearchOver
 
-# Random points of which the best is the start, and how many are tried for a finite one.
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
+
+# Random points of which the best is the start, and how many are tried until enough are finite.
 _NUM_STARTS, _MAX_STARTS = 2, 200
-# The longest first step of a descent: from a start, and after a jump, per length of it, in units of the box.
+# Maximum first step of a descent: from a start in units of the box, and after a jump in units of the jump.
 _FROM_START, _AFTER_JUMP = 1.0, 0.5
-# Iterations like the last that a descent may need to come below the current minimum: after a jump, and after a far one.
-_HOPE, _FAR_HOPE = 4.0, 200.0
-# Jumps without success after which a searcher has stagnated: some, and more for every coordinate.
+# Iterations like the last in which a descent must be able to improve: after a jump, and after a far one.
+_NUM_HOPED, _NUM_HOPED_FAR = 4.0, 200.0
+# Jumps in a row without success after which a searcher ends.
 _STALL, _STALL_PER_COORDINATE = 60, 30
-# What counts as lower.
-_LOWER = 1e-9
-
-
-class Tally:
-    """What a search did, over all its searchers.
-
-    Attributes:
-        num_descents: descents, those that were given up included.
-        jumps: how often each kind of jump was made.
-        improvements: how often it led to a lower minimum.
-        evaluations: what it cost, descents included.
-    """
-
-    def __init__(self):
-        self.num_descents = 0
-        self.jumps = dict.fromkeys(KINDS, 0)
-        self.improvements = dict.fromkeys(KINDS, 0)
-        self.evaluations = dict.fromkeys(KINDS, 0)
-
-    def note(self, kind: str, cost: int, is_better: bool) -> None:
-        """Count one jump."""
-        self.jumps[kind] += 1
-        self.evaluations[kind] += cost
-        self.improvements[kind] += int(is_better)
+# Smallest improvement, and tolerance within which values agree, in the unit of values.
+_LOWER, _ALIKE = 1e-9, 1e-6
+RUNNING, INTERRUPTED, AGREED = "The search is running.", "The search was interrupted.", "Enough searchers agree."
 
 
 class Searcher:
-    """A chain of descending minima from a start of its own.
+    """A chain of descending minima from its own start.
 
     Attributes:
-        current: its lowest minimum, or None before its first descent ended.
+        current: its lowest minimum, or None before the end of its first descent.
     """
 
     def __init__(self, objective: Objective, rng: np.random.Generator, tally: Tally):
         self.objective, self.rng, self.tally = objective, rng, tally
-        self.proposals = Proposals(objective.space, rng)
+        self.jumps = Jumps(objective, rng, tally)
         self.current: Minimum | None = None
-        self.exploration = Exploration(objective, int(rng.integers(1 << 31)))
 
     def run(self, given: np.ndarray | None) -> None:
-        """Search until no jump helps any more; `current` is the lowest minimum so far."""
+        """Search until no jump helps."""
         longest = _FROM_START * np.sqrt(self.objective.space.dimension)
         start, known = self._start(given)
         self.tally.num_descents += 1
         self.current = current = descend(self.objective, start, longest, known=known)
-        self.proposals.remember(current.z)
+        self.jumps.remember(current.z)
         num_failures = 0
         while num_failures < _STALL + _STALL_PER_COORDINATE * current.z.size:
-            kind = self.proposals.choose()
-            after = self._attempt(kind, current)
+            after = self._attempt(self.jumps.choose(), current)
             num_failures = 0 if after.value < current.value else num_failures + 1
+            # A jump that helped is repeated.
             while after.value < current.value:
-                # What helped once may help again.
                 move, self.current = after.z - current.z, after
                 current = after
-                again = self.objective.space.inside(current.z + move)
-                after = self._descend(again, current)
+                after = self._descend(self.objective.space.inside(current.z + move), current)
 
     def _attempt(self, kind: str, current: Minimum) -> Minimum:
-        """Jump, descend, and learn what it was worth."""
         before = self.objective.num_evaluations
-        if kind == AWSGLD:
-            start = self.exploration.explore(current)
-        elif kind in SCANS:
-            start, expected = scan(self.objective, self.rng, current, self.proposals.coordinate(kind), SCANS[kind])
-            if expected >= current.value:
-                start = current.z
-        else:
-            start = self.proposals.propose(kind, current.z)
-        after = self._descend(start, current, kind in FAR)
-        cost = self.objective.num_evaluations - before
-        is_better = after.value < current.value
-        self.proposals.learn(kind, cost, is_better)
-        self.tally.note(kind, cost, is_better)
+        start, expected = self.jumps.start(kind, current)
+        after = current if expected >= current.value else self._descend(start, current, kind in FAR)
+        self.jumps.learn(kind, self.objective.num_evaluations - before, after.value < current.value)
         return after
 
     def _descend(self, start: np.ndarray, current: Minimum, is_far: bool = False) -> Minimum:
-        """The minimum below a jump, or the current one if that is not higher."""
+        """The minimum below a jump, or `current` if that is not higher."""
         jump = float(np.linalg.norm(start - current.z))
         if jump == 0.0:
             return current
         self.tally.num_descents += 1
         longest = _FROM_START * np.sqrt(start.size) if is_far else _AFTER_JUMP * jump
-        hope = Hope(current, _FAR_HOPE if is_far else _HOPE, not is_far)
-        after = descend(self.objective, start, longest, hope)
-        self.proposals.remember(after.z)
+        limit = Limit(current, _NUM_HOPED_FAR if is_far else _NUM_HOPED, not is_far)
+        after = descend(self.objective, start, longest, limit)
+        self.jumps.remember(after.z)
         return after if after.value < current.value - _LOWER * self.objective.unit(current.value) else current
 
     def _start(self, given: np.ndarray | None) -> tuple[np.ndarray, tuple[float, np.ndarray]]:
-        """The given start, or the best of some random ones; in either case a finite one."""
-        points = [] if given is None else [given]
+        """A finite start with value and gradient: the given one, or the best of some random points."""
         found = []
         for number in range(_MAX_STARTS):
-            z = points[number] if number < len(points) else self.objective.space.draw(self.rng, 1)[0]
+            z = given if number == 0 and given is not None else self.objective.space.draw(self.rng)
             value, gradient = self.objective.value_and_gradient(z)
             if np.isfinite(value):
                 found.append((value, number, z, gradient))
-                if number < len(points) or len(found) == _NUM_STARTS:
+                if z is given or len(found) == _NUM_STARTS:
                     break
         if not found:
             refuse("fun", "finite somewhere", f"not finite at {_MAX_STARTS} starts", "Give other bounds, or `x0`.")
         value, _, z, gradient = min(found, key=lambda one: one[:2])
         return z, (value, gradient)
+
+
+class Search:
+    """Searchers one after another."""
+
+    searcher: Any = Searcher
+
+    def __init__(
+        self,
+        objective: Objective,
+        seed: int,
+        num_agreeing: int,
+        patience: int | None,
+        callback: Callable[["OptimizeResult"], Any] | None,
+    ):
+        self.objective, self.rng, self.num_agreeing = objective, np.random.default_rng(seed), num_agreeing
+        self.tally, self.searchers = Tally(), []
+        objective.patience = patience
+        objective.callback = None if callback is None else lambda: callback(self.result(RUNNING))
+
+    def run(self) -> "OptimizeResult":
+        """The whole search."""
+        return self.result(self.search())
+
+    def search(self) -> str:
+        """Run searchers until enough agree; returns why the search ended."""
+        try:
+            self.objective.check()
+            while self.objective.target > -np.inf or self.num_alike() < self.num_agreeing:
+                self.searchers.append(self.searcher(self.objective, self.rng.spawn(1)[0], self.tally))
+                self.searchers[-1].run(self.objective.space.start if len(self.searchers) == 1 else None)
+        except SearchOver as over:
+            return str(over)
+        except KeyboardInterrupt:
+            if not np.isfinite(self.objective.best) and not self.minima():
+                raise
+            return INTERRUPTED
+        return AGREED
+
+    def minima(self) -> list[Any]:
+        """The lowest minimum of every searcher that has one."""
+        return [searcher.current for searcher in self.searchers if searcher.current is not None]
+
+    def num_alike(self) -> int:
+        """Number of searchers with the lowest value."""
+        values = [minimum.value for minimum in self.minima()]
+        return agreement(values, _ALIKE * self.objective.unit(min(values))) if values else 0
+
+    def result(self, why: str) -> "OptimizeResult":
+        """The best point so far. At the end its value is the function's own."""
+        number = self.num_alike()
+        value = self.objective.best if why == RUNNING else self.objective.finish()
+        return self.report(why, self.objective.best_z, number, fun=value)
+
+    def report(self, why: str, z: np.ndarray, num_agreeing: int, **values: float) -> "OptimizeResult":
+        """SciPy's result, with counts."""
+        from scipy.optimize import OptimizeResult
+
+        tally, number = self.tally, len(self.searchers)
+        success, message = verdict(why, self.objective.target > -np.inf, num_agreeing, number)
+        jumps = {
+            kind: {
+                "number": tally.jumps[kind],
+                "evaluations": tally.evaluations[kind],
+                "better": tally.improvements[kind],
+            }
+            for kind in tally.jumps
+        }
+        return OptimizeResult(
+            x=self.objective.space.point(z),
+            **values,
+            nfev=self.objective.num_evaluations,
+            success=success,
+            message=message,
+            num_agreeing=num_agreeing,
+            nit=sum(tally.jumps.values()),
+            num_searchers=number,
+            num_descents=tally.num_descents,
+            jumps=jumps,
+        )
+
+
+def agreement(values: Any, tolerance: Any) -> int:
+    """Number of values within `tolerance` of the lowest.
+
+    Example:
+        >>> agreement([3.0, 1.0, 1.0 + 1e-9], 1e-6)
+        2
+    """
+    values = np.asarray(values, float)
+    return int(np.sum(values - values.min() <= tolerance))
+
+
+def verdict(why: str, has_target: bool, num_agreeing: int, num_searchers: int) -> tuple[bool, str]:
+    """Success, which only a target can establish, and the message of a result."""
+    if why == REACHED:
+        return True, why
+    advice = " Raise `max_evaluations`." if why == SPENT else ""
+    if has_target:
+        return False, f"{why} The target was not reached.{advice}"
+    if why == AGREED:
+        # The share with (1 - share)^n = 0.05 for n independent searchers.
+        share = 1.0 - 0.05 ** (1.0 / num_searchers)
+        return False, (
+            f"{num_agreeing} searchers with independent starts found the same lowest value. That is evidence, not proof: "
+            f"{num_searchers} searchers miss a minimum that {100 * share:.2g} % of them reach in one search of 20. Pass the value "
+            "that you need as `target`."
+        )
+    if num_searchers < 2:
+        return False, f"{why} There was only one searcher, so its lowest value is not confirmed.{advice}"
+    if num_agreeing < 2:
+        return False, f"{why} No two searchers with independent starts found the same lowest value.{advice}"
+    return False, f"{why} {num_agreeing} of {num_searchers} searchers found the same lowest value.{advice}"

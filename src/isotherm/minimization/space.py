@@ -1,4 +1,4 @@
-"""The units in which a search moves."""
+"""The units of a search."""
 
 import dataclasses
 from typing import Any
@@ -12,15 +12,15 @@ _MAX_FLOAT = np.finfo(float).max
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Space:
-    """The unit of a search: x = low + width * z, with z in [0, 1] where there are bounds.
+    """Units of a search: x = low + width * z, with z in [0, 1] if there are bounds.
 
     Attributes:
         low: x at z = 0, flat.
         high: x at z = 1.
-        width: their difference.
+        width: high - low.
         is_bounded: whether z stays in [0, 1].
-        start: z of the start that the user gave, or None.
-        shape: of x.
+        start: z of the user's start, or None.
+        shape: shape of x.
     """
 
     low: np.ndarray
@@ -32,34 +32,33 @@ class Space:
 
     @property
     def dimension(self) -> int:
-        """How many coordinates there are."""
+        """Number of coordinates."""
         return self.low.size
 
     def point(self, z: np.ndarray) -> np.ndarray:
-        """The argument of the function."""
+        """X at z."""
         return self.points(z[None])[0]
 
     def points(self, several: np.ndarray) -> np.ndarray:
-        """Arguments for several z, along the first axis."""
+        """X at several z, along the first axis."""
         x = self.low + self.width * several
         if self.is_bounded:
-            # A bound is met exactly, whatever is lost in the difference of two of them.
+            # low + width may differ from high by rounding.
             x = np.where(several >= 1.0, self.high, np.clip(x, self.low, self.high))
         return x.reshape(-1, *self.shape)
 
     def inside(self, z: np.ndarray) -> np.ndarray:
-        """`z`, reflected at the bounds where there are any."""
+        """`z`, reflected at bounds."""
         return np.abs((z + 1.0) % 2.0 - 1.0) if self.is_bounded else z
 
-    def draw(self, rng: np.random.Generator, number: int) -> np.ndarray:
-        """Random places: uniform between the bounds, or normal around the given start."""
-        shape = (number, self.dimension)
-        return rng.uniform(size=shape) if self.is_bounded else rng.normal(size=shape)
+    def draw(self, rng: np.random.Generator) -> np.ndarray:
+        """A random point: uniform between bounds, or normal around the user's start."""
+        return rng.uniform(size=self.dimension) if self.is_bounded else rng.normal(size=self.dimension)
 
 
 def space_of(x0: Any, bounds: Any, scale: float) -> Space:
-    """The space that bounds give, or a start and a length where there are none."""
-    start = _start(x0)
+    """The space given by `bounds`, or by `x0` and `scale` without bounds."""
+    start = None if x0 is None else _start(x0)
     check_real("scale", scale, "Give a length in units of x0.", above=0.0)
     if bounds is None:
         if start is None:
@@ -67,11 +66,11 @@ def space_of(x0: Any, bounds: Any, scale: float) -> Space:
         width = np.full(start.size, float(scale))
         return Space(start.reshape(-1), start.reshape(-1) + width, width, False, np.zeros(start.size), start.shape)
     if scale != 1.0:
-        remedy = "The bounds are the unit of the search: leave one of them out."
+        remedy = "The bounds set the unit of the search: leave one of them out."
         refuse("scale", "left out beside bounds", short(scale), remedy)
     pairs = _pairs(bounds, None if start is None else start.size)
     is_valid = pairs.ndim == 2 and pairs.shape[1] == 2 and len(pairs) > 0 and np.all(np.isfinite(pairs))
-    # Half of the greatest number apart, or their difference would be infinite.
+    # Halved, because the difference could overflow.
     if not is_valid or not np.all((pairs[:, 0] < pairs[:, 1]) & (pairs[:, 1] / 2 - pairs[:, 0] / 2 < _MAX_FLOAT / 2)):
         rule = "(low, high) for every coordinate, finite, low below high"
         refuse("bounds", rule, repr(bounds), _remedy(pairs))
@@ -84,20 +83,15 @@ def space_of(x0: Any, bounds: Any, scale: float) -> Space:
     return Space(low, high, width, True, (flat - low) / width, start.shape)
 
 
-def _start(x0: Any) -> np.ndarray | None:
-    """The start that a user gave, in double precision."""
-    if x0 is None:
-        return None
-    remedy = "Write `iso.minimize(fun, x0=[0.0, 0.0])`, say."
+def _start(x0: Any) -> np.ndarray:
     try:
         given = np.asarray(x0)
     except ValueError:
-        refuse("x0", "an array of numbers", short(x0), remedy)
-    if given.dtype.kind not in "biuf" or not given.size:
-        refuse("x0", "an array of numbers", short(x0), remedy)
-    start = given.astype(float)
-    if not np.all(np.isfinite(start)):
-        refuse("x0", "finite", short(x0), remedy)
+        given = np.asarray(None)
+    start = given.astype(float) if given.dtype.kind in "biuf" and given.size else None
+    if start is None or not np.all(np.isfinite(start)):
+        rule = "an array of numbers" if start is None else "finite"
+        refuse("x0", rule, short(x0), "Write `iso.minimize(fun, x0=[0.0, 0.0])`, say.")
     return start
 
 
@@ -113,7 +107,7 @@ def _remedy(pairs: np.ndarray) -> str:
 
 
 def _pairs(bounds: Any, number: int | None) -> np.ndarray:
-    """Pairs from pairs, or from `scipy.optimize.Bounds`, whose ends may be single numbers."""
+    """Pairs from pairs, or from `scipy.optimize.Bounds`, where `lb` and `ub` may be numbers."""
     if not (hasattr(bounds, "lb") and hasattr(bounds, "ub")):
         try:
             pairs = np.asarray(bounds)
