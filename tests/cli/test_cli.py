@@ -230,7 +230,8 @@ def test_an_interrupt_speaks_of_resuming_only_where_there_is_a_folder(
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"isotherm.cli.{command}.{command.capitalize()}.run", interrupted)
+    module = {"sample": "runs", "minimize": "minimize"}[command]
+    monkeypatch.setattr(f"isotherm.cli.{module}.{command.capitalize()}.run", interrupted)
     tail = {"sample": arguments(user_file, tmp_path / "x")[1:], "minimize": [f"{user_file}:energy", "--init", "0"]}
     with pytest.raises(SystemExit) as stop:
         main([command, *tail[command]])

@@ -1,4 +1,4 @@
-"""Counts on the command line, which may be written as 1e5."""
+"""Counts on the command line, such as 1e5."""
 
 import math
 from typing import Annotated
@@ -7,7 +7,7 @@ from tyro.constructors import PrimitiveConstructorSpec
 
 
 def count_from(text: str) -> int:
-    """A whole number in any usual form.
+    """An integer in any usual form.
 
     Example:
         >>> count_from("100_000"), count_from("1e5"), count_from("2.5e3")
@@ -18,7 +18,7 @@ def count_from(text: str) -> int:
     except ValueError:
         number = float(text)
     if not math.isfinite(number) or number != int(number):
-        raise ValueError(f"{text} is no whole number")
+        raise ValueError(f"{text} is not an integer")
     return int(number)
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import dataclasses
+import importlib.metadata
 import json
 import pathlib
 import sys
@@ -9,16 +10,14 @@ from typing import ClassVar
 
 from rich.console import Console
 
-from isotherm.cli.extras import extra_lists
-
-_PACKAGE = pathlib.Path(__file__).parents[1]
+_SAMPLERS = pathlib.Path(__file__).parents[1] / "samplers"
 
 
 @dataclasses.dataclass(frozen=True)
 class List:
     """List the methods and experiments."""
 
-    # Nothing is compiled, and JAX need not be imported.
+    # Nothing is compiled, and JAX is not imported.
     compiles: ClassVar[bool] = False
 
     json: bool = False
@@ -26,7 +25,8 @@ class List:
 
     def run(self, console: Console) -> None:
         """Print the lists."""
-        lists = {"methods": _methods(), "experiments": {}} | extra_lists()
+        added = {one.name: one.load()() for one in importlib.metadata.entry_points(group="isotherm.lists")}
+        lists: dict[str, dict[str, str]] = {"methods": _methods(), "experiments": {}} | added
         if self.json:
             sys.stdout.write(json.dumps({title: list(lines) for title, lines in lists.items()}) + "\n")
             return
@@ -37,22 +37,18 @@ class List:
                 console.print(f"  {name:{width}}  {line}", soft_wrap=True)
 
 
-# Files are read, not imported: that would take a second, and some experiments need packages that may be missing.
 def _methods() -> dict[str, str]:
-    """The names in `samplers.METHODS`, in that order, each with the first line of its docstring."""
-    package = _parsed("samplers/__init__.py").body
+    """The names in `samplers.METHODS`, each with the first line of its docstring.
+
+    Files are parsed, not imported, which would take a second.
+    """
+    package = ast.parse((_SAMPLERS / "__init__.py").read_text(encoding="utf-8")).body
     lines: dict[str, str] = {}
     for node in package:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("isotherm.samplers."):
-            file = _parsed(f"samplers/{(node.module or '').rpartition('.')[2]}.py")
-            lines |= {found.name: _first_line(found) for found in file.body if isinstance(found, ast.FunctionDef)}
+            file = _SAMPLERS / f"{(node.module or '').rpartition('.')[2]}.py"
+            for found in ast.parse(file.read_text(encoding="utf-8")).body:
+                if isinstance(found, ast.FunctionDef):
+                    lines[found.name] = (ast.get_docstring(found) or "").partition("\n")[0]
     (table,) = (node for node in package if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "METHODS")
     return {node.id: lines[node.id] for node in ast.walk(table) if isinstance(node, ast.Name) and node.id in lines}
-
-
-def _parsed(file: str) -> ast.Module:
-    return ast.parse((_PACKAGE / file).read_text(encoding="utf-8"))
-
-
-def _first_line(node: ast.Module | ast.FunctionDef) -> str:
-    return (ast.get_docstring(node) or "").partition("\n")[0]

@@ -24,41 +24,40 @@ class Minimize:
     scale: float = 1.0
     """Without --bounds: standard deviation of further starts around --init."""
     budget: Count = 100_000
-    """Evaluations of the function, at most."""
+    """Maximum number of evaluations of the function."""
     target: float | None = None
-    """Stop once a value is at most this; by default once independent searchers agree."""
+    """Stop once a value is at most this; by default, once independent searchers agree."""
     noise: bool = False
-    """Whether the function gives another value every time."""
+    """Whether values of the function are noisy."""
     seed: int = 0
     """Seed of all randomness."""
 
     def run(self, console: Console) -> None:
-        """Search, and print what was found."""
-        from isotherm.cli.user_file import load_object
+        """Search, and print the result."""
+        from isotherm.cli.user_file import read_file
         from isotherm.minimization import minimize
 
-        fun, pairs = load_object(self.fun, "fun"), self._pairs()
+        fun, pairs = read_file(self.fun, "fun").load(), self._pairs()
         options = {"scale": self.scale, "target": self.target, "noise": self.noise, "seed": self.seed}
         try:
             found = minimize(fun, self.init or None, bounds=pairs, max_evaluations=self.budget, **options)
         except InputError as error:
-            raise InputError(_in_words_of_the_shell(str(error))) from error
+            raise InputError(_with_options(str(error))) from error
         lines = {
             "x": " ".join(f"{value:.10g}" for value in found.x),
             "fun": f"{found.fun:.10g}",
             **({"std error": f"{found.fun_std_error:.2g}"} if "fun_std_error" in found else {}),
             "evaluations": str(found.nfev),
             "success": str(found.success),
-            "message": _in_words_of_the_shell(found.message),
+            "message": _with_options(found.message),
         }
         for name, text in lines.items():
             console.print(f"{name:11}  {text}", soft_wrap=True)
 
     def _pairs(self) -> list[tuple[float, float]] | None:
         if not self.bounds and not self.init:
-            refuse(
-                "--bounds", "given where there is no --init", "neither", "Write --bounds -5 5 0 1 for two coordinates."
-            )
+            remedy = "Write --bounds -5 5 0 1 for two coordinates."
+            refuse("--bounds", "given where there is no --init", "neither", remedy)
         if self.dimension is not None and (len(self.bounds) != 2 or self.dimension < 1):
             remedy = "It repeats the one pair of --bounds: write --bounds -5 5 --dimension 20."
             refuse("--dimension", "positive, and given with one pair LOW HIGH", _counted(self.bounds), remedy)
@@ -69,18 +68,11 @@ class Minimize:
         return pairs * (self.dimension or 1) or None
 
 
-def _in_words_of_the_shell(message: str) -> str:
-    for argument, option in (
-        ("`max_evaluations`", "--budget"),
-        ("`noise=True`", "--noise"),
-        ("`x0`", "--init"),
-        ("`bounds=[(low, high), ...]`", "--bounds"),
-        ("`bounds`", "--bounds"),
-        ("`target`", "--target"),
-        ("`scale`", "--scale"),
-        ("`seed`", "--seed"),
-    ):
-        message = message.replace(argument, option)
+def _with_options(message: str) -> str:
+    """`message` with the options of the command line instead of arguments."""
+    names = {"max_evaluations": "budget", "noise=True": "noise", "x0": "init", "bounds=[(low, high), ...]": "bounds"}
+    for argument, option in (names | {name: name for name in ("bounds", "target", "scale", "seed")}).items():
+        message = message.replace(f"`{argument}`", f"--{option}")
     return message
 
 

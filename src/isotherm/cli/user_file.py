@@ -1,4 +1,4 @@
-"""A potential or a function from a user's file, `FILE.py:NAME`, and a sampler from a method's name and options."""
+"""Objects from a user's file, `FILE.py:NAME`, and samplers from a method's name and options."""
 
 import ast
 import hashlib
@@ -11,43 +11,59 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from isotherm.foundation.errors import refuse
-from isotherm.potentials.potential import Potential
 from isotherm.samplers import METHODS
-from isotherm.samplers.sampler import AnySampler, as_potential
+from isotherm.samplers.sampler import AnySampler
 
 
 class UserFile(NamedTuple):
-    """A file of the user's as it was read, which is what runs.
+    """`FILE.py:NAME` as read. The file on disk may change between its checksum and its run.
 
     Attributes:
-        path: absolute.
-        name: what is wanted of it.
-        content: its bytes. The file on disk may change between a look at its checksum and its run.
+        path: absolute path.
+        name: name of an object in the file.
+        content: bytes of the file.
+        argument: argument that named the file, for messages.
     """
 
     path: pathlib.Path
     name: str
     content: bytes
+    argument: str
 
     @property
     def source(self) -> dict[str, str]:
-        """What a run stores of it."""
+        """Its entry in the folder of a run."""
         return {"file": str(self.path), "name": self.name, "sha256": hashlib.sha256(self.content).hexdigest()}
 
+    def load(self) -> Any:
+        """Run the file, and return its object."""
+        module = self._run()
+        if not hasattr(module, self.name):
+            offered = sorted(key for key, value in vars(module).items() if callable(value) and not key.startswith("_"))
+            had = f"The file has: {', '.join(offered) or 'nothing'}."
+            refuse(self.argument, f"a name in {self.path.name}", repr(self.name), had)
+        return getattr(module, self.name)
 
-def load_potential(reference: str) -> tuple[Potential, dict[str, Any]]:
-    """The potential that `FILE.py:NAME` names, and where it came from. Runs the file."""
-    file = read_file(reference, "potential")
-    return as_potential(run_file(file, "potential")), file.source
-
-
-def load_object(reference: str, argument: str) -> Any:
-    """What `FILE.py:NAME` names. Runs the file; refusals call it by the name of the `argument`."""
-    return run_file(read_file(reference, argument), argument)
+    def _run(self) -> types.ModuleType:
+        path = self.path
+        module = types.ModuleType(f"isotherm_user_{path.stem}")
+        module.__file__ = str(path)
+        sys.path.insert(0, str(path.parent))
+        # Dataclasses and pickles look up their module there.
+        sys.modules[module.__name__] = module
+        try:
+            # Not an import, which may take older bytes from `__pycache__`.
+            exec(compile(self.content, str(path), "exec", dont_inherit=True), vars(module))
+        except Exception as error:
+            got = f"{path.name}, which raised {type(error).__name__}: {error}"
+            refuse(self.argument, "a file that runs", got, "Run it with python to see more.")
+        finally:
+            sys.path.remove(str(path.parent))
+        return module
 
 
 def read_file(reference: str, argument: str) -> UserFile:
-    """The file that `FILE.py:NAME` names. Runs nothing."""
+    """Read the file in `FILE.py:NAME`, without running it."""
     file, separator, name = reference.rpartition(":")
     if not separator or not file.endswith(".py") or not name.isidentifier():
         remedy = "For a function `energy` in landscape.py, write landscape.py:energy."
@@ -55,21 +71,11 @@ def read_file(reference: str, argument: str) -> UserFile:
     path = pathlib.Path(file).expanduser().resolve()
     if not path.is_file():
         refuse(argument, "in a file that exists", str(path), "Check the path.")
-    return UserFile(path, name, path.read_bytes())
-
-
-def run_file(file: UserFile, argument: str) -> Any:
-    """What is wanted of a file, which is run."""
-    module = _run(file, argument)
-    if not hasattr(module, file.name):
-        offered = sorted(key for key, value in vars(module).items() if callable(value) and not key.startswith("_"))
-        had = f"The file has: {', '.join(offered) or 'nothing'}."
-        refuse(argument, f"a name in {file.path.name}", repr(file.name), had)
-    return getattr(module, file.name)
+    return UserFile(path, name, path.read_bytes(), argument)
 
 
 def build_sampler(method: str, options: dict[str, Any]) -> AnySampler:
-    """The sampler `method` with `options`, checked against what it takes."""
+    """The sampler `method` with `options`, which must be its own."""
     if method not in METHODS:
         refuse("method", "one of " + ", ".join(METHODS), repr(method), "`isotherm list` shows them.")
     parameters = _parameters(METHODS[method])
@@ -86,7 +92,7 @@ def build_sampler(method: str, options: dict[str, Any]) -> AnySampler:
 
 
 def _parameters(constructor: Callable[..., Any]) -> dict[str, bool]:
-    """The options of a constructor, those of its `**options` among them, and whether each must be given."""
+    """The options of a constructor, with those of its `**options`, and whether each is required."""
     found: dict[str, bool] = {}
     for name, parameter in inspect.signature(constructor).parameters.items():
         if parameter.kind is parameter.VAR_KEYWORD:
@@ -97,7 +103,7 @@ def _parameters(constructor: Callable[..., Any]) -> dict[str, bool]:
 
 
 def parse_options(pairs: tuple[str, ...]) -> dict[str, Any]:
-    """Options from `NAME=VALUE` pairs; values are words, or Python literals such as 0.1, None or (-2.5, 2.5)."""
+    """Options from `NAME=VALUE`, where a value is a word or a Python literal such as 0.1, None or (-2.5, 2.5)."""
     options: dict[str, Any] = {}
     for pair in pairs:
         name, separator, text = pair.partition("=")
@@ -107,28 +113,6 @@ def parse_options(pairs: tuple[str, ...]) -> dict[str, Any]:
             is_word = text.isidentifier() and text not in ("None", "True", "False")
             options[name] = text if is_word else ast.literal_eval(text)
         except (ValueError, SyntaxError):
-            refuse(
-                f"--set {name}",
-                "a word, or a literal such as 0.1 or (-2.5, 2.5)",
-                repr(text),
-                "Expressions are not evaluated.",
-            )
+            rule = "a word, or a literal such as 0.1 or (-2.5, 2.5)"
+            refuse(f"--set {name}", rule, repr(text), "Expressions are not evaluated.")
     return options
-
-
-def _run(file: UserFile, argument: str) -> types.ModuleType:
-    path = file.path
-    module = types.ModuleType(f"isotherm_user_{path.stem}")
-    module.__file__ = str(path)
-    sys.path.insert(0, str(path.parent))
-    # Dataclasses and pickles look for their module there.
-    sys.modules[module.__name__] = module
-    try:
-        # The bytes that were read: an import might take older ones, from `__pycache__`.
-        exec(compile(file.content, str(path), "exec", dont_inherit=True), vars(module))
-    except Exception as error:  # Whatever a user's file raises, the message must say where.
-        place = f"{type(error).__name__}: {error}"
-        refuse(argument, "a file that runs", f"{path.name}, which raised {place}", "Run it with python to see more.")
-    finally:
-        sys.path.remove(str(path.parent))
-    return module
