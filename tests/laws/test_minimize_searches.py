@@ -9,9 +9,9 @@ import pytest
 from scipy.optimize import Bounds
 
 import isotherm as iso
-from isotherm.minimization import noisy as noisy_module
 from isotherm.minimization.descent import Minimum
 from isotherm.minimization.jumps import NUM_STEPS, Exploration, lowest_of_cubics
+from isotherm.minimization.noisy import NoisySearcher
 from isotherm.minimization.objective import Objective
 from isotherm.minimization.searcher import agreement, verdict
 from isotherm.minimization.space import space_of
@@ -140,8 +140,7 @@ def test_a_loss_on_mini_batches():
 
 def test_searchers_of_noisy_functions_agree_as_many_as_asked(monkeypatch):
     """One well, which all find: the number asked for is what ends the search."""
-    monkeypatch.setattr(noisy_module, "_STALL", 2)
-    monkeypatch.setattr(noisy_module, "_STALL_PER_COORDINATE", 0)
+    monkeypatch.setattr(NoisySearcher, "stall", (2, 0))
 
     def noisy(x, key):
         return jnp.sum((x - 0.4) ** 2) + 0.01 * jax.random.normal(key)

@@ -9,7 +9,6 @@ from jax import Array
 
 from isotherm.contour import uniform_partition
 from isotherm.foundation.randomness import seed_key
-from isotherm.minimization.descent import Minimum
 from isotherm.minimization.objective import Objective
 from isotherm.samplers import awsgld
 
@@ -40,14 +39,12 @@ class Tally:
 
     Attributes:
         num_descents: descents, with those that were stopped early.
-        jumps: jumps of each kind.
-        improvements: jumps of each kind that led to a lower minimum.
-        evaluations: evaluations for each kind, with those of descents.
+        jumps: of each kind, the number of jumps, their evaluations with those of descents, and how many led to a lower minimum.
     """
 
     def __init__(self):
         self.num_descents = 0
-        self.jumps, self.improvements, self.evaluations = (dict.fromkeys(KINDS, 0) for _ in range(3))
+        self.jumps = {kind: {"number": 0, "evaluations": 0, "better": 0} for kind in KINDS}
 
 
 class Jumps:
@@ -89,11 +86,12 @@ class Jumps:
         self.successes[kind] += float(is_better)
         self.costs[kind] += cost
         self.jumps[kind] += 1.0
-        self.tally.jumps[kind] += 1
-        self.tally.evaluations[kind] += cost
-        self.tally.improvements[kind] += int(is_better)
+        row = self.tally.jumps[kind]
+        row["number"] += 1
+        row["evaluations"] += cost
+        row["better"] += int(is_better)
 
-    def start(self, kind: str, current: Minimum) -> tuple[np.ndarray, float]:
+    def start(self, kind: str, current: Any) -> tuple[np.ndarray, float]:
         """A point to descend from, and the value expected there by a scan (-inf for other kinds)."""
         z, rng = current.z, self.rng
         if kind in SCANS:
@@ -131,7 +129,7 @@ class Jumps:
     def _scale(self) -> float:
         return float(np.exp(self.rng.uniform(np.log(_MIN_SIZE), np.log(_MAX_SIZE))))
 
-    def _scan(self, current: Minimum, place: int, share: float) -> tuple[np.ndarray, float]:
+    def _scan(self, current: Any, place: int, share: float) -> tuple[np.ndarray, float]:
         """The point with the lowest expected value on a line through a minimum, and that value."""
         middle = current.z[place]
         low, high = middle - share / 2, middle + share / 2
@@ -187,7 +185,7 @@ class Exploration:
         self.objective, self.key = objective, seed_key(seed)
         self.state: Any = None
 
-    def explore(self, current: Minimum) -> np.ndarray:
+    def explore(self, current: Any) -> np.ndarray:
         """End of another excursion. The first one starts at `current`."""
         objective = self.objective
         if self.state is None:
@@ -200,7 +198,7 @@ class Exploration:
         objective.take(positions[lowest], float(energies[lowest]))
         return objective.space.inside(np.asarray(self.state.position[0], float))
 
-    def _begin(self, current: Minimum) -> None:
+    def _begin(self, current: Any) -> None:
         """Set step size, temperature and bins from the value and gradient near `current`."""
         objective, dimension = self.objective, current.z.size
         value, gradient = objective.value_and_gradient(objective.space.inside(current.z + _DRIFT * np.ones(dimension)))

@@ -14,10 +14,9 @@ from jax.core import Tracer
 
 from isotherm.foundation.parts import Static
 from isotherm.foundation.randomness import words
-from isotherm.minimization.descent import Minimum
-from isotherm.minimization.jumps import FAR, Jumps, Tally
+from isotherm.minimization.jumps import FAR, Tally
 from isotherm.minimization.objective import REACHED, Objective, SearchOver, packed
-from isotherm.minimization.searcher import INTERRUPTED, Search
+from isotherm.minimization.searcher import INTERRUPTED, Search, Searcher
 from isotherm.minimization.space import Space
 from isotherm.potentials.potential import Evaluation, Potential
 
@@ -36,8 +35,6 @@ _MEMORY, _SQUARES = 0.8, 0.95
 _FIRST_ROUND, _ERRORS = 4, 2.0
 # Maximum number of values of a candidate: this share of the budget, and never more than the second number.
 _SHARE, _MAX_VALUES = 1 / 400, 512
-# Jumps in a row without success after which a searcher ends.
-_STALL, _STALL_PER_COORDINATE = 40, 15
 # Share of the budget for the result: to refine the best point, and at most this many values to estimate its value.
 _KEPT, _MAX_FINAL_VALUES = 0.2, 1_000
 
@@ -185,8 +182,8 @@ class Candidate:
     values: np.ndarray
 
     @property
-    def mean(self) -> float:
-        """Estimate of the value."""
+    def value(self) -> float:
+        """Estimate of the value, their mean."""
         return float(np.mean(self.values))
 
     @property
@@ -195,56 +192,44 @@ class Candidate:
         return float(np.std(self.values, ddof=1) / np.sqrt(len(self.values))) if len(self.values) > 1 else np.inf
 
 
-class NoisySearcher:
-    """A chain of minima, each significantly lower than the last.
+class NoisySearcher(Searcher):
+    """A chain of minima, each significantly lower than the last."""
 
-    Attributes:
-        current: the lowest so far, or None before the first descent.
-    """
+    stall = (40, 15)
 
     def __init__(self, objective: NoisyObjective, rng: np.random.Generator, tally: Tally):
-        self.objective, self.rng, self.tally = objective, rng, tally
-        self.jumps = Jumps(objective, rng, tally)
-        self.current: Candidate | None = None
+        super().__init__(objective, rng, tally)
+        self.objective: NoisyObjective
         self.max_values = min(max(int(_SHARE * objective.budget), 4 * _FIRST_ROUND), _MAX_VALUES)
 
-    def run(self, given: np.ndarray | None) -> None:
-        """Search until no jump helps."""
+    def begin(self, given: np.ndarray | None) -> Candidate:
         start = self.objective.space.draw(self.rng) if given is None else given
         self.tally.num_descents += 1
         # The start stays a candidate if the descent leads to a higher point.
-        self.current = current = Candidate(start, self.objective.values(start, _FIRST_ROUND))
-        current = self._settle(self.race(current, self.descend(start, *_FAR)))
-        num_failures = 0
-        while num_failures < _STALL + _STALL_PER_COORDINATE * start.size:
-            after = self._attempt(self.jumps.choose(), current)
-            num_failures = 0 if after.z is not current.z else num_failures + 1
-            # A jump that helped is repeated.
-            while after.z is not current.z:
-                move, current = after.z - current.z, self._settle(after)
-                again = self.objective.space.inside(current.z + move)
-                after = self.race(current, self.descend(again, *_NEAR))
-            self.current = current = after
+        self.current = Candidate(start, self.objective.values(start, _FIRST_ROUND))
+        return self.keep(self.descend(start, self.current, is_far=True))
+
+    def keep(self, current: Candidate) -> Candidate:
+        self.objective.judge(current.value, current.error)
+        return super().keep(current)
 
     def refine(self, current: Candidate, allowed: int) -> Candidate:
         """A long descent from `current`, which wins unless it is significantly higher."""
         number = min(_REFINE[0], allowed // (2 * self.objective.cost))
-        return self.race(current, self.descend(current.z, number, _REFINE[1]), is_trusted=True)
+        return self.race(current, self.average(current.z, number, _REFINE[1]), is_trusted=True)
 
-    def _settle(self, current: Candidate) -> Candidate:
-        self.current = current
-        self.objective.judge(current.mean, current.error)
-        return current
-
-    def _attempt(self, kind: str, current: Candidate) -> Candidate:
+    def attempt(self, kind: str, current: Candidate) -> Candidate:
         before = self.objective.num_evaluations
-        start, _ = self.jumps.start(kind, Minimum(current.z, current.mean, 0.0))
+        start, _ = self.jumps.start(kind, current)
         self.tally.num_descents += 1
-        after = self.race(current, self.descend(start, *(_FAR if kind in FAR else _NEAR)))
+        after = self.descend(start, current, kind in FAR)
         self.jumps.learn(kind, self.objective.num_evaluations - before, after.z is not current.z)
         return after
 
-    def descend(self, start: np.ndarray, num_iterations: int, step: float) -> np.ndarray:
+    def descend(self, start: np.ndarray, current: Candidate, is_far: bool = False) -> Candidate:
+        return self.race(current, self.average(start, *(_FAR if is_far else _NEAR)))
+
+    def average(self, start: np.ndarray, num_iterations: int, step: float) -> np.ndarray:
         """Adam with steps that decay to zero; the mean of the second half of its path."""
         z, total = start.copy(), np.zeros_like(start)
         mean, square = np.zeros_like(z), np.zeros_like(z)
@@ -272,7 +257,7 @@ class NoisySearcher:
         while True:
             rival = Candidate(z, values)
             spread = np.sqrt(np.var(current.values, ddof=1) / len(values) + current.error**2)
-            difference = rival.mean - current.mean
+            difference = rival.value - current.value
             if difference > _ERRORS * spread or len(values) >= self.max_values:
                 is_lower = difference <= _ERRORS * spread if is_trusted else difference < -_ERRORS * spread
                 return rival if is_lower else current
@@ -305,19 +290,19 @@ class NoisySearch(Search):
 
     def result(self, why: str) -> "OptimizeResult":
         best = self.final or self._best()
-        if why == REACHED and best.mean > self.objective.target:
+        if why == REACHED and best.value > self.objective.target:
             why = "The target seemed to be reached, but more values do not confirm it."
         number = self.num_alike() if self.num_found is None else self.num_found
-        return self.report(why, best.z, number, fun=best.mean, fun_std_error=best.error)
+        return self.report(why, best.z, number, fun=best.value, fun_std_error=best.error)
 
     def num_alike(self) -> int:
         best = self._best()
-        return sum(bool(one.mean - best.mean <= _ERRORS * np.hypot(one.error, best.error)) for one in self.minima())
+        return sum(bool(one.value - best.value <= _ERRORS * np.hypot(one.error, best.error)) for one in self.minima())
 
     def _best(self) -> Candidate:
         """The lowest candidate, by its upper limit at one standard error."""
         nothing = Candidate(self.objective.best_z, np.full(1, np.nan))
-        return min(self.minima(), key=lambda one: one.mean + one.error, default=nothing)
+        return min(self.minima(), key=lambda one: one.value + one.error, default=nothing)
 
     def _refined(self, is_reached: bool) -> Candidate:
         """The best point after long descents, with new values, which are not biased by selection."""
@@ -330,6 +315,6 @@ class NoisySearch(Search):
                 break
         number = min(objective.left + 1, _MAX_FINAL_VALUES)
         objective.budget += 1  # The reserved evaluation.
-        if number > 1 or not np.isfinite(best.mean):
+        if number > 1 or not np.isfinite(best.value):
             best = Candidate(best.z, objective.values(best.z, number))
         return best

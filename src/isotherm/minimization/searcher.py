@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isotherm.foundation.errors import refuse
-from isotherm.minimization.descent import Limit, Minimum, descend
+from isotherm.minimization.descent import Limit, descend
 from isotherm.minimization.jumps import FAR, Jumps, Tally
 from isotherm.minimization.objective import REACHED, SPENT, Objective, SearchOver
 
@@ -19,8 +19,6 @@ _NUM_STARTS, _MAX_STARTS = 2, 200
 _FROM_START, _AFTER_JUMP = 1.0, 0.5
 # Iterations like the last in which a descent must be able to improve: after a jump, and after a far one.
 _NUM_HOPED, _NUM_HOPED_FAR = 4.0, 200.0
-# Jumps in a row without success after which a searcher ends.
-_STALL, _STALL_PER_COORDINATE = 60, 30
 # Smallest improvement, and tolerance within which values agree, in the unit of values.
 _LOWER, _ALIKE = 1e-9, 1e-6
 RUNNING, INTERRUPTED, AGREED = "The search is running.", "The search was interrupted.", "Enough searchers agree."
@@ -31,38 +29,52 @@ class Searcher:
 
     Attributes:
         current: its lowest minimum, or None before the end of its first descent.
+        stall: jumps in a row without success after which it ends: this many, and more per coordinate.
     """
+
+    stall: tuple[int, int] = (60, 30)
 
     def __init__(self, objective: Objective, rng: np.random.Generator, tally: Tally):
         self.objective, self.rng, self.tally = objective, rng, tally
         self.jumps = Jumps(objective, rng, tally)
-        self.current: Minimum | None = None
+        self.current: Any = None
 
     def run(self, given: np.ndarray | None) -> None:
         """Search until no jump helps."""
+        current = self.begin(given)
+        num_failures = 0
+        while num_failures < self.stall[0] + self.stall[1] * current.z.size:
+            after = self.attempt(self.jumps.choose(), current)
+            num_failures = 0 if after.z is not current.z else num_failures + 1
+            # A jump that helped is repeated.
+            while after.z is not current.z:
+                move, current = after.z - current.z, self.keep(after)
+                after = self.descend(self.objective.space.inside(current.z + move), current)
+            self.current = current = after
+
+    def begin(self, given: np.ndarray | None) -> Any:
+        """The first minimum, from the given start or a random one."""
         longest = _FROM_START * np.sqrt(self.objective.space.dimension)
         start, known = self._start(given)
         self.tally.num_descents += 1
-        self.current = current = descend(self.objective, start, longest, known=known)
+        current = descend(self.objective, start, longest, known=known)
         self.jumps.remember(current.z)
-        num_failures = 0
-        while num_failures < _STALL + _STALL_PER_COORDINATE * current.z.size:
-            after = self._attempt(self.jumps.choose(), current)
-            num_failures = 0 if after.value < current.value else num_failures + 1
-            # A jump that helped is repeated.
-            while after.value < current.value:
-                move, self.current = after.z - current.z, after
-                current = after
-                after = self._descend(self.objective.space.inside(current.z + move), current)
+        return self.keep(current)
 
-    def _attempt(self, kind: str, current: Minimum) -> Minimum:
+    def keep(self, current: Any) -> Any:
+        """Make a minimum the current one."""
+        self.current = current
+        return current
+
+    def attempt(self, kind: str, current: Any) -> Any:
+        """The minimum after one jump: `current` if that is not higher."""
         before = self.objective.num_evaluations
         start, expected = self.jumps.start(kind, current)
-        after = current if expected >= current.value else self._descend(start, current, kind in FAR)
-        self.jumps.learn(kind, self.objective.num_evaluations - before, after.value < current.value)
+        after = current if expected >= current.value else self.descend(start, current, kind in FAR)
+        self.jumps.learn(kind, self.objective.num_evaluations - before, after is not current)
         return after
 
-    def _descend(self, start: np.ndarray, current: Minimum, is_far: bool = False) -> Minimum:
+    def descend(self, start: np.ndarray, current: Any, is_far: bool = False) -> Any:
         """The minimum below a jump, or `current` if that is not higher."""
         jump = float(np.linalg.norm(start - current.z))
         if jump == 0.0:
@@ -146,16 +158,8 @@ class Search:
         """SciPy's result, with counts."""
         from scipy.optimize import OptimizeResult
 
-        tally, number = self.tally, len(self.searchers)
+        number, jumps = len(self.searchers), {kind: dict(row) for kind, row in self.tally.jumps.items()}
         success, message = verdict(why, self.objective.target > -np.inf, num_agreeing, number)
-        jumps = {
-            kind: {
-                "number": tally.jumps[kind],
-                "evaluations": tally.evaluations[kind],
-                "better": tally.improvements[kind],
-            }
-            for kind in tally.jumps
-        }
         return OptimizeResult(
             x=self.objective.space.point(z),
             **values,
@@ -163,9 +167,9 @@ class Search:
             success=success,
             message=message,
             num_agreeing=num_agreeing,
-            nit=sum(tally.jumps.values()),
+            nit=sum(row["number"] for row in jumps.values()),
             num_searchers=number,
-            num_descents=tally.num_descents,
+            num_descents=self.tally.num_descents,
             jumps=jumps,
         )
 
