@@ -1,5 +1,6 @@
 """Targets of the thesis' studies, beside those of `isotherm.targets`."""
 
+import dataclasses
 import functools
 import itertools
 import math
@@ -11,8 +12,8 @@ import numpy as np
 from jax import Array
 
 from isotherm.potentials.likelihood import LikelihoodPotential
-from isotherm.targets import Target, mixture
-from isotherm.targets.energies import in_the_plane
+from isotherm.targets import Target
+from isotherm.targets.energies import from_zero, in_the_plane
 
 _MIRROR = 20.0
 _DEVIATION = 5.0
@@ -45,6 +46,29 @@ def rugged_energy(position: Any) -> Array:
     first = (x * jnp.sin(20 * y) + y * jnp.sin(20 * x)) ** 2 * jnp.cosh(jnp.sin(10 * x) * x)
     second = (x * jnp.cos(10 * y) - y * jnp.sin(10 * x)) ** 2 * jnp.cosh(jnp.cos(20 * y) * y)
     return 8.125 - first - second
+
+
+@dataclasses.dataclass(frozen=True)
+class MixtureEnergy:
+    """U(x) = -log of a mixture of normal densities, normalized, for x of shape (1,)."""
+
+    weights: tuple[float, ...]
+    means: tuple[float, ...]
+    deviations: tuple[float, ...]
+
+    def __call__(self, position: Any) -> Array:
+        parts = [
+            math.log(w / (s * math.sqrt(2 * math.pi))) - 0.5 * ((position[0] - m) / s) ** 2
+            for w, m, s in zip(self.weights, self.means, self.deviations, strict=True)
+        ]
+        return -jax.nn.logsumexp(jnp.stack(parts))
+
+
+def mixture(name: str, weights: tuple[float, ...], means: tuple[float, ...], deviations: tuple[float, ...]) -> Target:
+    """A Gaussian mixture on the line. Chains start at zero."""
+    reach = 8 * max(deviations)
+    span = (min(means) - reach, max(means) + reach)
+    return from_zero(name, MixtureEnergy(weights, means, deviations), 1, span, np.asarray(means)[:, None])
 
 
 def resgld_mixtures() -> tuple[Target, Target, Target]:

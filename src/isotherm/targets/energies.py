@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import itertools
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -37,29 +36,6 @@ def in_the_plane(name: str, energy: Callable[[Any], Array], modes: np.ndarray) -
 
 
 @dataclasses.dataclass(frozen=True)
-class MixtureEnergy:
-    """U(x) = -log of a mixture of normal densities, normalized, for x of shape (1,)."""
-
-    weights: tuple[float, ...]
-    means: tuple[float, ...]
-    deviations: tuple[float, ...]
-
-    def __call__(self, position: Any) -> Array:
-        parts = [
-            math.log(w / (s * math.sqrt(2 * math.pi))) - 0.5 * ((position[0] - m) / s) ** 2
-            for w, m, s in zip(self.weights, self.means, self.deviations, strict=True)
-        ]
-        return -jax.nn.logsumexp(jnp.stack(parts))
-
-
-def mixture(name: str, weights: tuple[float, ...], means: tuple[float, ...], deviations: tuple[float, ...]) -> Target:
-    """A Gaussian mixture on the line. Chains start at zero."""
-    reach = 8 * max(deviations)
-    span = (min(means) - reach, max(means) + reach)
-    return _from_zero(name, MixtureEnergy(weights, means, deviations), 1, span, np.asarray(means)[:, None])
-
-
-@dataclasses.dataclass(frozen=True)
 class GaussianEnergy:
     """U(x) = sum of lambda_i (x_i - m_i)^2 / 2, with variances tau / lambda_i at temperature tau."""
 
@@ -74,7 +50,7 @@ def gaussian(precisions: tuple[float, ...] = (1.0, 4.0), means: tuple[float, ...
     """An anisotropic Gaussian away from the origin. Chains start at zero."""
     reach = 8 / min(precisions) ** 0.5
     span = (min(means) - reach, max(means) + reach)
-    return _from_zero("gaussian", GaussianEnergy(precisions, means), len(precisions), span, np.asarray(means)[None])
+    return from_zero("gaussian", GaussianEnergy(precisions, means), len(precisions), span, np.asarray(means)[None])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,9 +73,10 @@ class BananaEnergy:
 
 def banana(spread: float = 1.5, bend: float = 0.3) -> Target:
     """A bent Gaussian in the plane. Chains start at zero."""
-    return _from_zero("banana", BananaEnergy(spread, bend), 2, (-20.0, 20.0), np.zeros((1, 2)))
+    return from_zero("banana", BananaEnergy(spread, bend), 2, (-20.0, 20.0), np.zeros((1, 2)))
 
 
-def _from_zero(name: str, energy: Any, dimension: int, span: tuple[float, float], modes: np.ndarray) -> Target:
+def from_zero(name: str, energy: Any, dimension: int, span: tuple[float, float], modes: np.ndarray) -> Target:
+    """A target in all of space, with starts at zero."""
     init = lambda key: jnp.zeros(dimension)  # noqa: E731
     return Target(name, EnergyPotential(energy), energy, init, dimension, None, span, modes)

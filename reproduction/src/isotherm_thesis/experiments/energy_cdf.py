@@ -18,11 +18,11 @@ from isotherm.potentials import with_noise
 from isotherm.run import Run
 from isotherm.samplers import awsgld, sgld
 from isotherm.samplers.sampler import AnySampler
-from isotherm.targets import Target, mixture
+from isotherm.targets import Target
 from isotherm_thesis.experiments.figures import TRUTH, color_of, legend_below
 from isotherm_thesis.experiments.flattening import bin_masses, energies_on_grid
 from isotherm_thesis.experiments.reproduce import Outcome
-from isotherm_thesis.targets import awsgld_mixture
+from isotherm_thesis.targets import awsgld_mixture, mixture
 
 TITLE = "AWSGLD: theta^zeta against the distribution function of the energy"
 

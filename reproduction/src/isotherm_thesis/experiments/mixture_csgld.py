@@ -16,12 +16,12 @@ from isotherm.potentials import with_noise
 from isotherm.run import Run
 from isotherm.samplers import csgld, ksgld, sgld, thesis
 from isotherm.samplers.sampler import AnySampler
-from isotherm.targets import Target, mixture
+from isotherm.targets import Target
 from isotherm_thesis.experiments.figures import TRUTH, color_bar, color_of, legend_below, mosaic
 from isotherm_thesis.experiments.flattening import bin_masses, energies_on_grid, log_psi
 from isotherm_thesis.experiments.reproduce import Outcome
 from isotherm_thesis.experiments.scoring import coupling_rows, differences
-from isotherm_thesis.targets import csgld_mixture
+from isotherm_thesis.targets import csgld_mixture, mixture
 
 TITLE = "CSGLD on 0.4 N(-6, 1) + 0.6 N(4, 1), whose mean is 0"
 
