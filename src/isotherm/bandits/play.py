@@ -215,13 +215,12 @@ class Loop:
     def _act(self, key: Array, carry: PlayState, contexts: Array) -> Array:
         key_mask, key_chain, key_random, key_choice = jax.random.split(key, 4)
         number, pulls = self.agent.num_chains, len(contexts)
-        masks = self.agent.num_masks if self.agent.dropout > 0 else 1
 
         def predict(weights, own):
             if self.agent.dropout == 0:
                 return self.potential.outputs(weights, contexts)
             each = jax.vmap(lambda k: self.potential.outputs(weights, contexts, key=k))
-            return jnp.mean(each(jax.random.split(own, masks)), axis=0)
+            return jnp.mean(each(jax.random.split(own, self.agent.num_masks)), axis=0)
 
         predicted = jax.vmap(predict)(carry.acting, jax.random.split(key_mask, number))
         if self.agent.rule == "average":
