@@ -13,6 +13,10 @@ from isotherm.minimization.objective import Objective
 _RELATIVE, _OF_GAIN, _LATE = 1e-9, 1e-14, 10
 # Distance to the origin of a jump, in units of the jump, at which a descent has returned to it.
 _BACK = 0.1
+# Maximum first step: from a start per root of coordinates, in units of the box, and after a jump in units of the jump.
+_FROM_START, _AFTER_JUMP = 1.0, 0.5
+# Iterations like the last in which a descent must be able to improve on its origin: after a jump, and after a far one.
+_NUM_HOPED, _NUM_HOPED_FAR = 4.0, 200.0
 _MAX_ITERATIONS = 500
 
 
@@ -31,31 +35,16 @@ class Minimum:
     curvature_radius: float
 
 
-@dataclasses.dataclass(frozen=True)
-class Limit:
-    """When to stop a descent after a jump.
-
-    Attributes:
-        origin: minimum before the jump, which the descent has to improve on.
-        num_iterations: iterations like the last that it may still need for that.
-        is_near: whether the curvature of `origin` sets the first step.
-    """
-
-    origin: Minimum
-    num_iterations: float
-    is_near: bool
-
-
 def descend(
-    objective: Objective, start: np.ndarray, longest: float, limit: Limit | None = None, known: Any = None
+    objective: Objective, start: np.ndarray, origin: Minimum | None = None, is_far: bool = False, known: Any = None
 ) -> Minimum:
     """The minimum below `start`, or the lowest point of a descent that was stopped.
 
     Args:
         objective: function to minimize.
         start: first point.
-        longest: maximum length of the first step.
-        limit: when to stop early; None never does.
+        origin: minimum before the jump to `start`. The descent stops once it cannot end lower; without `origin` it never does.
+        is_far: whether nothing is known about the end of the descent. If not, the curvature of `origin` sets the first step.
         known: value and gradient at `start`, if already computed.
     """
     from scipy.optimize import minimize
@@ -63,10 +52,13 @@ def descend(
     value, gradient = objective.value_and_gradient(start) if known is None else known
     norm = float(np.linalg.norm(gradient))
     if norm == 0.0:
-        return Minimum(start, value, 0.0 if limit is None else limit.origin.curvature_radius)
-    radius = limit.origin.curvature_radius if limit is not None and limit.is_near else 0.0
-    radius = min(radius, longest / norm) if radius > 0 else longest / norm
-    path = _Path(objective, start, value, gradient, radius, limit)
+        return Minimum(start, value, 0.0 if origin is None else origin.curvature_radius)
+    if origin is None or is_far:
+        radius = _FROM_START * np.sqrt(start.size) / norm
+    else:
+        radius = _AFTER_JUMP * float(np.linalg.norm(start - origin.z)) / norm
+        radius = min(origin.curvature_radius, radius) if origin.curvature_radius > 0 else radius
+    path = _Path(objective, (start, value, gradient), radius, origin, _NUM_HOPED_FAR if is_far else _NUM_HOPED)
     bounds = [(0.0, 1.0)] * start.size if objective.space.is_bounded else None
     options = {"maxiter": _MAX_ITERATIONS, "maxfun": 10 * _MAX_ITERATIONS, "ftol": 0.0, "gtol": 0.0}
     # The first step of L-BFGS-B is as long as the gradient: scaled values give it the right length.
@@ -77,11 +69,10 @@ def descend(
 class _Path:
     """Points of one descent."""
 
-    def __init__(self, objective, start, value, gradient, radius, limit):
-        self.objective, self.limit, self.radius = objective, limit, radius
-        self.first = self.before = self.lowest = (start, value, gradient)
-        self.values, self.num_small = collections.deque([value], _LATE + 1), 0
-        self.jump = np.inf if limit is None else float(np.max(np.abs(start - limit.origin.z)))
+    def __init__(self, objective, first, radius, origin, num_hoped):
+        self.objective, self.radius, self.origin, self.num_hoped = objective, radius, origin, num_hoped
+        self.first = self.before = self.lowest = first
+        self.values, self.num_small = collections.deque([first[1]], _LATE + 1), 0
 
     def scaled(self, z: np.ndarray) -> tuple[float, np.ndarray]:
         """Scaled value and gradient, for L-BFGS-B."""
@@ -101,9 +92,10 @@ class _Path:
         self.num_small = self.num_small + 1 if is_small else 0
         if self.num_small >= 2:
             raise StopIteration
-        if self.limit is not None and value > self.limit.origin.value:
-            is_back = np.max(np.abs(z - self.limit.origin.z)) < _BACK * self.jump
-            is_hopeless = self.limit.num_iterations * decrease < value - self.limit.origin.value
+        if self.origin is not None and value > self.origin.value:
+            jump, distance = (np.max(np.abs(point - self.origin.z)) for point in (self.first[0], z))
+            is_back = distance < _BACK * jump
+            is_hopeless = self.num_hoped * decrease < value - self.origin.value
             if is_back or is_hopeless:
                 raise StopIteration
 

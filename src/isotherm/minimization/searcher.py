@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isotherm.foundation.errors import refuse
-from isotherm.minimization.descent import Limit, descend
+from isotherm.minimization.descent import descend
 from isotherm.minimization.jumps import FAR, Jumps, Tally
 from isotherm.minimization.objective import REACHED, SPENT, Objective, SearchOver
 
@@ -15,10 +15,6 @@ if TYPE_CHECKING:
 
 # Random points of which the best is the start, and how many are tried until enough are finite.
 _NUM_STARTS, _MAX_STARTS = 2, 200
-# Maximum first step of a descent: from a start in units of the box, and after a jump in units of the jump.
-_FROM_START, _AFTER_JUMP = 1.0, 0.5
-# Iterations like the last in which a descent must be able to improve: after a jump, and after a far one.
-_NUM_HOPED, _NUM_HOPED_FAR = 4.0, 200.0
 # Smallest improvement, and tolerance within which values agree, in the unit of values.
 _LOWER, _ALIKE = 1e-9, 1e-6
 RUNNING, INTERRUPTED, AGREED = "The search is running.", "The search was interrupted.", "Enough searchers agree."
@@ -54,10 +50,9 @@ class Searcher:
 
     def begin(self, given: np.ndarray | None) -> Any:
         """The first minimum, from the given start or a random one."""
-        longest = _FROM_START * np.sqrt(self.objective.space.dimension)
         start, known = self._start(given)
         self.tally.num_descents += 1
-        current = descend(self.objective, start, longest, known=known)
+        current = descend(self.objective, start, known=known)
         self.jumps.remember(current.z)
         return self.keep(current)
 
@@ -76,13 +71,10 @@ class Searcher:
 
     def descend(self, start: np.ndarray, current: Any, is_far: bool = False) -> Any:
         """The minimum below a jump, or `current` if that is not higher."""
-        jump = float(np.linalg.norm(start - current.z))
-        if jump == 0.0:
+        if np.linalg.norm(start - current.z) == 0.0:
             return current
         self.tally.num_descents += 1
-        longest = _FROM_START * np.sqrt(start.size) if is_far else _AFTER_JUMP * jump
-        limit = Limit(current, _NUM_HOPED_FAR if is_far else _NUM_HOPED, not is_far)
-        after = descend(self.objective, start, longest, limit)
+        after = descend(self.objective, start, current, is_far)
         self.jumps.remember(after.z)
         return after if after.value < current.value - _LOWER * self.objective.unit(current.value) else current
 
