@@ -147,7 +147,7 @@ def test_bandits_measure_before_they_refresh():
 
 
 def test_pilots_and_wrong_numbers_of_chains_are_refused():
-    with pytest.raises(ValueError, match="`sampler` must be one in which nothing is open"):
+    with pytest.raises(ValueError, match="`sampler` must be a sampler without options left to a pilot run"):
         Agent("ICSGLD", iso.icsgld(1e-6, partition="auto"))
     with pytest.raises(ValueError, match="`num_chains` must be the number of rungs, 2"):
         Agent("reSGLD", iso.resgld(1e-6), num_chains=4)

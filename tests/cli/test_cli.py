@@ -212,7 +212,7 @@ def test_minimize_prints_the_minimum_and_how_far_to_trust_it(tmp_path, capsys):
 
 def test_minimize_refuses_bounds_that_are_no_pairs_and_files_without_the_function(user_file, capsys):
     cases = {
-        (): "`--bounds` must be given where there is no --init; got neither.",
+        (): "`--bounds` must be given if there is no --init; got neither.",
         ("--bounds", "1", "2", "3"): "`--bounds` must be LOW HIGH for every coordinate; got 3 numbers.",
         ("--init", "0", "--dimension", "2"): "`--dimension` must be positive, and given with one pair LOW HIGH",
         ("--bounds", "2", "1"): "--bounds must be (low, high) for every coordinate, finite, low below high",

@@ -11,7 +11,7 @@ import isotherm as iso
 from isotherm.kernels import PSGLD, SGLD, Kernel
 from isotherm.kernels.psgld import PSGLDState
 from isotherm.samplers.sampler import Sampler
-from isotherm.targets.energies import GaussianEnergy
+from isotherm.targets.target import GaussianEnergy
 from tests.statistics import FAIL, PASS, assert_law, z_score
 from tests.targets import hamiltonian_covariance, langevin_variance
 

@@ -114,7 +114,7 @@ def test_a_start_without_bounds_and_the_same_result_for_the_same_seed():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "`x0` must be given where there are no bounds"),
+        ({}, "`x0` must be given if there are no bounds"),
         ({"bounds": [(1.0, 0.0)]}, "`bounds` must be"),
         ({"bounds": [(0.0, np.inf)]}, "`bounds` must be"),
         ({"bounds": [(0.0, 1.0)], "x0": [2.0]}, "`x0` must be 1 numbers within the bounds"),

@@ -14,7 +14,7 @@ from isotherm.coupling import Coupling, Observed, Traits
 from isotherm.foundation.randomness import uniforms
 from isotherm.kernels import SGHMC, SGLD, Move
 from isotherm.samplers.sampler import Sampler
-from isotherm.targets.energies import GaussianEnergy
+from isotherm.targets.target import GaussianEnergy
 from tests.statistics import FAIL, PASS, assert_law, z_score
 from tests.targets import langevin_variance
 

@@ -13,7 +13,7 @@ from jax import Array
 
 from isotherm.potentials.likelihood import LikelihoodPotential
 from isotherm.targets import Target
-from isotherm.targets.energies import from_zero, in_the_plane
+from isotherm.targets.target import from_zero, in_the_plane
 
 _MIRROR = 20.0
 _DEVIATION = 5.0

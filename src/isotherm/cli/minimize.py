@@ -57,7 +57,7 @@ class Minimize:
     def _pairs(self) -> list[tuple[float, float]] | None:
         if not self.bounds and not self.init:
             remedy = "Write --bounds -5 5 0 1 for two coordinates."
-            refuse("--bounds", "given where there is no --init", "neither", remedy)
+            refuse("--bounds", "given if there is no --init", "neither", remedy)
         if self.dimension is not None and (len(self.bounds) != 2 or self.dimension < 1):
             remedy = "It repeats the one pair of --bounds: write --bounds -5 5 --dimension 20."
             refuse("--dimension", "positive, and given with one pair LOW HIGH", _counted(self.bounds), remedy)

@@ -115,7 +115,7 @@ class Resume:
         kinds = {"file": str, "name": str, "sha256": str, "method": str, "options": dict}
         if not isinstance(source, dict) or not all(isinstance(source.get(name), kind) for name, kind in kinds.items()):
             rule, remedy = "a run of `isotherm sample`", "Its run.json is damaged: start a new run."
-            refuse("folder", rule, f"{folder}, which does not say what was run", remedy)
+            refuse("folder", rule, f"{folder}, whose run.json names no file and method", remedy)
         file = read_file(f"{source['file']}:{source['name']}", "potential")
         if file.source["sha256"] != source["sha256"]:
             remedy = "The file has changed since the run was started: put it back, or start a new run."

@@ -191,8 +191,10 @@ class Exploration:
         if self.state is None:
             self._begin(current)
         objective.spend(NUM_STEPS * objective.cost)
+        # A new function, because JAX would keep programs of `_advance` after the search.
+        advance = objective.programs.setdefault("advance", jax.jit(lambda *given: _advance(*given)))
         with objective.precision():
-            self.state, positions, energies = objective.compiled(_advance)(self.sampler, self.key, self.state)
+            self.state, positions, energies = advance(self.sampler, self.key, self.state)
             positions, energies = np.asarray(positions, float), np.asarray(energies, float)
         lowest = int(np.argmin(energies))
         objective.take(positions[lowest], float(energies[lowest]))

@@ -46,6 +46,7 @@ class Objective:
         ceiling: highest finite value.
         patience: evaluations without improvement after which the search ends, or None.
         callback: called every few hundred evaluations; True ends the search.
+        programs: compiled programs by name, which end with the search; see `isotherm.minimization.search`.
     """
 
     def __init__(self, fun: Callable[[Any], Any], space: Space, target: float, budget: int):
@@ -59,7 +60,7 @@ class Objective:
         self.dtype = traced_dtype(fun, space)
         self.is_traced = self.dtype is not None
         self._next_callback = _CALLBACK_EVERY
-        self._programs: dict[Any, Any] = {}
+        self.programs: dict[str, Any] = {}
         self._finished: tuple[np.ndarray, float] | None = None
         self._both = jax.jit(lambda x: packed(fun, x))
         self._several = jax.jit(jax.vmap(lambda x: packed(fun, x)))
@@ -99,12 +100,6 @@ class Objective:
     def precision(self) -> contextlib.AbstractContextManager[Any]:
         """Context with the precision of this function."""
         return jax.enable_x64(self.dtype != np.float32)
-
-    def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """`function`, compiled once for this search; see `isotherm.minimization.search` for why not longer."""
-        if function not in self._programs:
-            self._programs[function] = jax.jit(lambda *given: function(*given))
-        return self._programs[function]
 
     def spend(self, number: int) -> None:
         """Count evaluations, or end the search."""

@@ -62,7 +62,7 @@ def space_of(x0: Any, bounds: Any, scale: float) -> Space:
     check_real("scale", scale, "Give a length in units of x0.", above=0.0)
     if bounds is None:
         if start is None:
-            refuse("x0", "given where there are no bounds", "neither", "Pass x0=..., or bounds=[(low, high), ...].")
+            refuse("x0", "given if there are no bounds", "neither", "Pass x0=..., or bounds=[(low, high), ...].")
         width = np.full(start.size, float(scale))
         return Space(start.reshape(-1), start.reshape(-1) + width, width, False, np.zeros(start.size), start.shape)
     if scale != 1.0:

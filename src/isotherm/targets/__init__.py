@@ -3,8 +3,7 @@
 from typing import TYPE_CHECKING
 
 from isotherm.foundation.moved import moved
-from isotherm.targets.energies import banana, gaussian, modes25
-from isotherm.targets.target import Grid, Target, integrate
+from isotherm.targets.target import Grid, Target, banana, gaussian, integrate, modes25
 
 __all__ = ["Grid", "Target", "banana", "gaussian", "integrate", "modes25"]
 

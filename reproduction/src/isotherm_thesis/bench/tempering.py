@@ -12,7 +12,7 @@ from jax import lax
 from isotherm.api import sample
 from isotherm.potentials import from_energy
 from isotherm.samplers import naive_resgld
-from isotherm.targets.energies import modes25_energy
+from isotherm.targets.target import modes25_energy
 from isotherm_thesis.bench.peers import rows_beside
 from isotherm_thesis.bench.timing import Measurement
 
