@@ -5,7 +5,6 @@ Step sizes are not tuned: 0.003 as in the thesis, larger for hot replicas, 0.3 f
 """
 
 import dataclasses
-import html
 import pathlib
 import time
 from typing import Any
@@ -18,7 +17,7 @@ from isotherm.api import sample
 from isotherm.contour import uniform_partition
 from isotherm.demo.result import Row, masses_in_box, write_result
 from isotherm.foundation.terminal import PlainConsole
-from isotherm.potentials import Potential, with_noise
+from isotherm.potentials import with_noise
 from isotherm.run import Run
 from isotherm.samplers import deo_star_sgd, icsgld, resgld, sgld, svgd
 from isotherm.samplers.sampler import AnySampler
@@ -76,30 +75,29 @@ def run_demo(
     console = console or PlainConsole()
     target = modes25()
     potential = with_noise(target.potential, energy_scale=config.noise, gradient_scale=config.noise)
+    settings = {name: value for name, value in dataclasses.asdict(config).items() if name != "noise"}
     rows: list[Row] = []
     runs: dict[str, Run] = {}
     for name, (sampler, options) in methods(target, config).items():
         console.print(f"{name}: sampling ...", soft_wrap=True)
-        runs[name] = _sample(potential, sampler, config, target, seed, options)
+        runs[name] = sample(potential, sampler, seed=seed, init=target.init, **(settings | options))
         rows += _rows(name, runs[name], target)
     seconds = time.perf_counter() - began
-    console.print(_table(rows, config))
+    cells: dict[str, list[str]] = {}
+    for row in rows:
+        text = f"{row.ours / 1e6:.2f} M" if row.metric == "steps/s" else row.text
+        cells.setdefault(row.method, []).append(text)
+    console.print(_table(cells, config))
     out.mkdir(parents=True, exist_ok=True)
     picture = out / "landscape.png"
     # Imported late, because Matplotlib is slow to load.
     from isotherm.demo.plots import draw_maps
 
     draw_maps(runs, target).savefig(picture, dpi=110)
-    _write_report(out / "report.html", rows, config, seconds)
+    _write_report(out / "report.html", cells, config, seconds)
     write_result(out / "result.json", "demo", "full", rows, dataclasses.asdict(config), seed, seconds)
     console.print(f"{seconds:.1f} s. Wrote {out / 'report.html'}, {picture} and {out / 'result.json'}.", soft_wrap=True)
     return rows
-
-
-def _sample(potential: Potential, sampler: AnySampler, config: Config, target: Target, seed: int, options: Any) -> Run:
-    settings = dataclasses.asdict(config) | options
-    del settings["noise"]
-    return sample(potential, sampler, seed=seed, init=target.init, **settings)
 
 
 def _rows(name: str, run: Run, target: Target) -> list[Row]:
@@ -114,28 +112,17 @@ def _rows(name: str, run: Run, target: Target) -> list[Row]:
     ]
 
 
-def _table(rows: list[Row], config: Config) -> Table:
+def _table(cells: dict[str, list[str]], config: Config) -> Table:
     table = Table(title=f"25 modes, noise {config.noise}, {config.num_runs} runs, equal gradients")
     for column in ("method", "total variation", "modes found (of 25)", "steps/s"):
         table.add_column(column, justify="left" if column == "method" else "right")
-    for name, cells in _cells(rows).items():
-        table.add_row(name, *cells)
+    for name, row in cells.items():
+        table.add_row(name, *row)
     return table
 
 
-def _cells(rows: list[Row]) -> dict[str, list[str]]:
-    cells: dict[str, list[str]] = {}
-    for row in rows:
-        text = f"{row.ours / 1e6:.2f} M" if row.metric == "steps/s" else row.text
-        cells.setdefault(row.method, []).append(text)
-    return cells
-
-
-def _write_report(path: pathlib.Path, rows: list[Row], config: Config, seconds: float) -> None:
-    lines = "".join(
-        f"<tr><td>{html.escape(name)}</td>{''.join(f'<td>{html.escape(cell)}</td>' for cell in cells)}</tr>"
-        for name, cells in _cells(rows).items()
-    )
+def _write_report(path: pathlib.Path, cells: dict[str, list[str]], config: Config, seconds: float) -> None:
+    lines = "".join(f"<tr><td>{name}{''.join(f'<td>{cell}' for cell in row)}</tr>" for name, row in cells.items())
     settings = ", ".join(f"{key} {value}" for key, value in dataclasses.asdict(config).items())
     path.write_text(
         f"""<!doctype html><html lang="en"><meta charset="utf-8"><title>isotherm demo</title>
@@ -147,6 +134,6 @@ estimated and true probabilities of the 25 cells; a mode is found when its cell 
 gradients per second over all chains and runs. Mean and standard error over {config.num_runs} runs.</p>
 <table><tr><th>method<th>total variation<th>modes found<th>steps/s</tr>{lines}</table>
 <p><img src="landscape.png" alt="Densities: truth and each method"></p>
-<p>Settings: {html.escape(settings)}. {seconds:.1f} s.</p></html>
+<p>Settings: {settings}. {seconds:.1f} s.</p></html>
 """
     )
