@@ -210,8 +210,9 @@ class NoisySearcher(Searcher):
         return self.keep(self.descend(start, self.current, is_far=True))
 
     def keep(self, current: Candidate) -> Candidate:
+        super().keep(current)
         self.objective.judge(current.value, current.error)
-        return super().keep(current)
+        return current
 
     def refine(self, current: Candidate, allowed: int) -> Candidate:
         """A long descent from `current`, which wins unless it is significantly higher."""

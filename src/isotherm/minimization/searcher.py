@@ -85,12 +85,12 @@ class Searcher:
             z = given if number == 0 and given is not None else self.objective.space.draw(self.rng)
             value, gradient = self.objective.value_and_gradient(z)
             if np.isfinite(value):
-                found.append((value, number, z, gradient))
+                found.append((value, z, gradient))
                 if z is given or len(found) == _NUM_STARTS:
                     break
         if not found:
             refuse("fun", "finite somewhere", f"not finite at {_MAX_STARTS} starts", "Give other bounds, or `x0`.")
-        value, _, z, gradient = min(found, key=lambda one: one[:2])
+        value, z, gradient = min(found, key=lambda one: one[0])
         return z, (value, gradient)
 
 
