@@ -104,12 +104,12 @@ def minimize(
     function: Any = fun
     if args:
         function = (lambda x, key: fun(x, *args, key=key)) if is_keyed else (lambda x: fun(x, *args))
+    problem = function, space, target, max_evaluations
     try:
+        # No local variable may hold the search, whose programs end below.
         if noise or is_keyed:
-            kind, objective = NoisySearch, NoisyObjective(function, space, target, max_evaluations, seed)
-        else:
-            kind, objective = Search, Objective(function, space, target, max_evaluations)
-        return kind(objective, seed, num_agreeing, patience, callback).run()
+            return NoisySearch(NoisyObjective(*problem, seed), seed, num_agreeing, patience, callback).run()
+        return Search(Objective(*problem), seed, num_agreeing, patience, callback).run()
     finally:
         if jnp.result_type(float) != np.float64:
             # Programs are in reference cycles.
