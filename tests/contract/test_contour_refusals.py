@@ -48,12 +48,12 @@ CASES = {
     ),
     "start without a pilot": (
         lambda: iso.csgld(0.1, partition=GOOD, initial_theta="pilot"),
-        r"`initial_theta` must be of a pilot only where there is one",
+        r"`initial_theta` must be another one for given bins; got 'pilot'. Give `partition=.auto.` for a pilot",
     ),
     "pilot": (lambda: PartitionSearch(5), r"`num_steps` must be an integer of at least 100; got 5"),
     "unsettled": (
         lambda: iso.csgld(0.1, partition="auto").init(lambda x: jnp.sum(x**2), jnp.zeros(2)),
-        r"`partition` must be found by a pilot",
+        r"`partition` must be known; got a search that needs a pilot",
     ),
     "displacement": (
         lambda: iso.awsgld(0.1, partition=GOOD, max_displacement=0.0),

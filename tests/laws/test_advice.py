@@ -60,7 +60,9 @@ def test_only_corrected_exchange_is_advised():
 
 def test_an_annealed_ladder_is_refused():
     annealed = iso.resgld(0.1, temperatures=(1.0, 2.0), temperature_factor=iso.schedules.Annealed(1.0, 1.1))
-    with pytest.raises(ValueError, match="`sampler` must be one of constant temperatures"):
+    with pytest.raises(
+        ValueError, match="`sampler` must be one with constant temperatures and step sizes; got one with"
+    ):
         iso.advise(lambda x: jnp.sum(x**2), annealed, num_steps=100, init=jnp.zeros(1))
 
 

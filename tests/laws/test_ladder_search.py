@@ -64,7 +64,10 @@ def test_a_run_with_nothing_but_a_step_size_finds_both_modes(tmp_path):
 
 
 def test_a_ladder_that_is_to_be_found_cannot_be_used_by_hand():
-    with pytest.raises(ValueError, match="`ladder` must be known; got one that a pilot has to find"):
+    with pytest.raises(
+        ValueError,
+        match=r"`ladder` must be known; got a search that needs a pilot. Run the pilot: `samp",
+    ):
         iso.resgld(0.05, ladder="auto").init(NORMAL, jnp.zeros(2))
     with pytest.raises(ValueError, match="`ladder` must be one of 'auto'"):
         iso.resgld(0.05, ladder="best")
@@ -97,11 +100,11 @@ def test_a_search_shows_what_it_does_and_what_it_found(capsys):
         (
             0.2,
             100,
-            r"survive at twice the temperature; got 0.2. Lower it, or stay at one temperature with `iso.sgld\(0.2\)`",
+            r"finite energies at twice the temperature; got 0.2. Lower it, or stay at one temperature with `iso.sgld\(0.2\)`",
         ),
-        (0.4, 100, r"survive at the target's temperature; got 0.4. Lower it."),
+        (0.4, 100, r"finite energies at the target's temperature; got 0.4. Lower it."),
         # Only from where hotter chains came to be.
-        (0.08, 400, r"survive at the target's temperature; got 0.08. Lower it."),
+        (0.08, 400, r"finite energies at the target's temperature; got 0.08. Lower it."),
     ],
 )
 def test_steps_that_are_too_long_for_hot_chains_are_refused(step_size, num_steps, message):
@@ -110,10 +113,10 @@ def test_steps_that_are_too_long_for_hot_chains_are_refused(step_size, num_steps
 
 
 def test_stopping_a_search_stops_the_run(monkeypatch):
-    def stopped(*given, **options):
-        return {t: dataclasses.replace(run, num_steps=9) for t, run in iso.sweep(*given, **options).items()}
-
-    monkeypatch.setattr(ladder_search, "sweep", stopped)
+    watch = ladder_search.watch
+    monkeypatch.setattr(
+        ladder_search, "watch", lambda *given: [dataclasses.replace(run, num_steps=9) for run in watch(*given)]
+    )
     with pytest.raises(KeyboardInterrupt):
         iso.sample(NORMAL, pilot(0.1, 100), num_steps=10, init=jnp.zeros(1))
 

@@ -89,7 +89,7 @@ REFUSED = {
         lambda: iso.icsgld(0.1),
         lambda: iso.svgd(0.1),
     ],
-    "nothing but a gradient": [lambda: iso.psgld(0.1, curvature_correction=True)],
+    "only gradients": [lambda: iso.psgld(0.1, curvature_correction=True)],
     "a sampler": [lambda: "sgld"],
 }
 

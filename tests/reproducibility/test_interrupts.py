@@ -162,7 +162,7 @@ def test_a_run_that_was_killed_is_read_up_to_its_last_checkpoint(tmp_path):
 def test_a_script_can_be_run_twice(tmp_path):
     part = go(tmp_path / "run", resume=True, callback=interrupting(10_000))
     assert part.num_steps < 40_000
-    with pytest.raises(ValueError, match=r"`out` must be a folder without a run; got .* Pass resume=True"):
+    with pytest.raises(ValueError, match=r"`out` must be a folder without a run; got .* Pass `resume=True`"):
         go(tmp_path / "run")
     again = go(tmp_path / "run", resume=True)
     np.testing.assert_array_equal(again.draws[:], go(tmp_path / "whole").draws[:])

@@ -52,7 +52,7 @@ def to_blackjax(
     potential, sampler = as_potential(potential), check_sampler(sampler)
     if potential.is_streamed:
         remedy = "Give the data on the device, or use `iso.sample`."
-        refuse("potential", "one whose data do not stream", "a stream", remedy)
+        refuse("potential", "one without streamed data", "a stream", remedy)
     if isinstance(sampler, Specification):
         sampler = resolve(potential, sampler, init=pilot_init, num_chains=num_chains, seed=seed).sampler
     settled, stored, space = sampler, potential.on_device(), potential.space

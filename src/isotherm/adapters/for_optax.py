@@ -16,7 +16,7 @@ from isotherm.foundation.parts import as_arguments, number_dtype
 from isotherm.foundation.randomness import normals_like, seed_words
 from isotherm.foundation.schedules import as_schedule
 from isotherm.kernels import Move
-from isotherm.samplers.sampler import AnySampler, Sampler, check_sampler, resolved
+from isotherm.samplers.sampler import AnySampler, Sampler, Specification, check_sampler
 
 
 class OptaxState(NamedTuple):
@@ -83,13 +83,14 @@ def as_optax(sampler: AnySampler, seed: Any = 0) -> optax.GradientTransformation
 
 
 def _checked(sampler: Any) -> Sampler:
-    sampler = resolved(check_sampler(sampler))
+    sampler = check_sampler(sampler)
     remedy = "Use `iso.sample`, or `sampler.init` and `sampler.step`, which have all chains and their energies."
     kernel = sampler.kernel
-    if not isinstance(sampler.coupling, Independent) or kernel.is_joint:
+    # Pilots find couplings.
+    if isinstance(sampler, Specification) or not isinstance(sampler.coupling, Independent) or kernel.is_joint:
         refuse("sampler", "one of independent chains, such as `iso.sgld`", repr(sampler), remedy)
     if not isinstance(sampler.estimator, Plain) or kernel.needs_curvature:
-        refuse("sampler", "one that needs nothing but a gradient, such as `iso.sgld`", repr(sampler), remedy)
+        refuse("sampler", "one that needs only gradients, such as `iso.sgld`", repr(sampler), remedy)
     return sampler
 
 

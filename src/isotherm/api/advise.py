@@ -95,7 +95,7 @@ def advise(
         refuse("sampler", "a replica exchange sampler with the corrected rule", sampler.name, remedy)
     if callable(sampler.temperature) or callable(sampler.step_size):
         remedy = "Leave out `temperature_factor` and `step_factor`, and give the temperature of interest."
-        refuse("sampler", "one of constant temperatures and step sizes", "a schedule of them", remedy)
+        refuse("sampler", "one with constant temperatures and step sizes", "one with a schedule", remedy)
     if not isinstance(factors, (tuple, list)):
         refuse("factors", "a tuple of correction factors", short(factors), "Write `factors=(1.0, 4.0)`, say.")
     for factor in factors:

@@ -117,7 +117,7 @@ def sample(
     init = choose_init(init, potential)
     check_real("checkpoint_every", checkpoint_every, "Give seconds.", minimum=0.0)
     if resume and folder is None:
-        refuse("resume", "given with `out`", "no folder", "Pass out=..., the folder of the run to go on with.")
+        refuse("resume", "given with `out`", "no folder", "Pass `out=`, the folder of the run to resume.")
     given: dict[str, Any] = {"num_steps": num_steps, "num_chains": num_chains, "num_runs": num_runs}
     given |= {"num_ladders": num_ladders, "seed": seed, "thinning": thinning, "burn_in": burn_in}
     given |= {"target_energy": target_energy, "track_best": track_best}
@@ -181,7 +181,7 @@ def _refuse_contents(folder: pathlib.Path) -> None:
     """Refuse a folder that holds a run, or files other than those of an interrupted start."""
     names = {path.name for path in folder.iterdir()}
     if "run.json" in names:
-        remedy = "Pass resume=True to go on with it (`isotherm resume` in a shell), or choose another folder."
+        remedy = "Pass `resume=True` to continue it (`isotherm resume` in a shell), or choose another folder."
         refuse("out", "a folder without a run", f"{folder}, which holds one", remedy)
     ours = {LOCK, *(["start"] if (folder / "start" / "structure.json").exists() and LOCK in names else [])}
     if names - ours:
@@ -222,7 +222,7 @@ def resume(
     read_configuration(folder)
     if not (folder / "start").exists():
         remedy = "Only a run that was started with `out=` can be resumed; read a saved run with `iso.load`."
-        refuse("folder", "that of a run with checkpoints", f"{folder}, which `Run.save` wrote", remedy)
+        refuse("folder", "that of a run with checkpoints", f"{folder}, written by `Run.save`", remedy)
     if potential is None or sampler is None:
         remedy = "Code is never stored: pass both again. Resume a run of the command line with `isotherm resume`."
         refuse("potential", "given, and `sampler` too", "None", remedy)

@@ -152,10 +152,10 @@ def _survivors(runs: dict[float, Run], sampler: Sampler, step_size: float) -> li
     """The temperatures at which no chain diverged: the target's, and at least one above it."""
     alive = [temperature for temperature, run in runs.items() if not np.any(has_diverged(run))]
     if alive[:1] != list(runs)[:1]:
-        refuse("step_size", "one at which chains survive at the target's temperature", step_size, "Lower it.")
+        refuse("step_size", "small enough for finite energies at the target's temperature", step_size, "Lower it.")
     if len(alive) < 2:
         remedy = f"Lower it, or stay at one temperature with `iso.{_plain_name(sampler)}({step_size:.4g})`."
-        refuse("step_size", "one at which chains survive at twice the temperature", step_size, remedy)
+        refuse("step_size", "small enough for finite energies at twice the temperature", step_size, remedy)
     return alive
 
 

@@ -245,7 +245,7 @@ def ksgld(
     """
     bins, masses = as_partition(partition), as_theta("theta", theta)
     if not isinstance(bins, Partition):
-        refuse("partition", "given for known masses", repr(partition), "Give (low, high, num_bins).")
+        refuse("partition", "explicit bins for a known `theta`", repr(partition), "Give (low, high, num_bins).")
     check_initial_theta(masses, bins.num_bins, "theta")
     coupling = Contour(bins, zeta, slopes=slopes, bounds=bounds, initial_theta=masses, is_frozen=True)
     own = {**defaults_of(WeightedOptions), "temperature": temperature, "box": box}

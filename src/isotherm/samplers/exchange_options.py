@@ -149,8 +149,10 @@ def exchange_sampler(
         return dataclasses.replace(plain, coupling=complete(ladder))
     for factor in ("temperature_factor", "step_factor"):
         if callable(options[factor]):
-            remedy = "A pilot runs at one temperature and one step size: give numbers, or a ladder of your own."
-            refuse(factor, "a number where a pilot looks for the ladder", "a schedule", remedy)
+            remedy = (
+                "A pilot runs at one temperature and one step size: give numbers, or `temperatures` without `ladder`."
+            )
+            refuse(factor, "a number where a pilot finds the ladder", "a schedule", remedy)
     if not isinstance(search, LadderSearch):
         check_choice("ladder", search, ("auto",))
         search = LadderSearch()

@@ -76,7 +76,7 @@ def start(sampler: "Sampler", potential: Potential, position: Any, num_chains: i
     sampler.check(potential, starts)
     if potential.is_streamed:
         remedy = "Give the data on the device, or batches of your own to `step`; `iso.sample` streams."
-        refuse("potential", "one whose data do not stream, for a loop by hand", "a stream", remedy)
+        refuse("potential", "one without streamed data for a loop by hand", "a stream", remedy)
     return begin(sampler, potential.on_device(), jax.tree.map(lambda leaf: leaf[0], starts))
 
 

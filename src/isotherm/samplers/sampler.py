@@ -231,8 +231,8 @@ class Specification:
 
     def refuse(self) -> NoReturn:
         """Refuse a specification where no pilot can run."""
-        remedy = f"Resolve it first: `sampler = iso.resolve(potential, iso.{self.name}(...), init=start).sampler`."
-        refuse(self.search.name, "known", "one that a pilot has to find", remedy)
+        remedy = f"Run the pilot: `sampler = iso.resolve(potential, iso.{self.name}(...), init=start).sampler`."
+        refuse(self.search.name, "known", "a search that needs a pilot", remedy)
 
 
 AnySampler = Sampler | Specification
@@ -261,6 +261,6 @@ def as_potential(value: Any) -> Potential:
         remedy = "The potential comes first: iso.sample(energy, iso.sgld(0.01), ...)."
         refuse("potential", "a potential or an energy function", f"the sampler {short(value)}", remedy)
     if not callable(value):
-        refuse("potential", "a potential or an energy function", short(value), "Use `iso.from_energy` and its kin.")
+        refuse("potential", "a potential or an energy function", short(value), "Use `iso.from_energy`, say.")
     energy: Any = value
     return EnergyPotential(energy)
