@@ -1,4 +1,4 @@
-"""How chains of a run act on one another: the protocol of a coupling, and the one that does nothing.
+"""The protocol of a coupling, and the coupling that leaves chains independent.
 
 A coupling reads energies, never parameters, so it costs the same for 2 weights or 2 billion.
 """
@@ -18,20 +18,19 @@ from isotherm.potentials.potential import Potential
 
 
 class CouplingInputs(NamedTuple):
-    """What a coupling sees of the P chains of its run at one iteration.
+    """The P chains of a run at one iteration.
 
     Attributes:
-        energies: shape (P,); without the prior where the potential says so (`Potential.coupling_includes_prior`). Of energies that
-            were measured for periodic work, (number, P).
-        prior_energies: the prior's energies, likewise.
-        is_alive: whether each energy is finite, likewise. A chain that is not must leave no trace in what others share.
-        step_size: the scheduled step size of this iteration, a scalar.
-        temperature: the scheduled temperature of this iteration, a scalar.
+        energies: shape (P,), without the prior if `Potential.coupling_includes_prior` is False; (number, P) in periodic work.
+        prior_energies: energies of the prior, same shape.
+        is_alive: whether each energy is finite, same shape. Other chains must leave no trace in what chains share.
+        step_size: scheduled step size of this iteration, a scalar.
+        temperature: scheduled temperature of this iteration, a scalar.
         iteration: k.
-        fresh_energies: further energies of every chain on batches of their own, shape (num_fresh, P), for couplings that ask.
-        noise_covariance: of the noise of `energies`, from the examples of their batch, shape (P, P); or of `fresh_energies`, shape
-            (num_fresh, P, P). For couplings that ask; None where the potential does not know it.
-        num_examples: how many examples that was found from.
+        fresh_energies: energies of every chain on `Traits.num_fresh` further batches, shape (num_fresh, P).
+        noise_covariance: of the noise of `energies`, from the examples of their batch, shape (P, P); of `fresh_energies`, shape
+            (num_fresh, P, P). None without `Traits.noise`, or for a potential without values per example.
+        num_examples: number of examples that it is estimated from.
     """
 
     energies: Array
@@ -46,13 +45,7 @@ class CouplingInputs(NamedTuple):
 
 
 class WeightEdges(NamedTuple):
-    """The edges of energy bins.
-
-    Attributes:
-        low: the first edge.
-        width: of the inner bins.
-        is_cumulative: whether theta is a running sum over the bins.
-    """
+    """Energy bins: the first edge, the width of the inner bins, and whether theta is a running sum over the bins."""
 
     low: float
     width: float
@@ -60,14 +53,14 @@ class WeightEdges(NamedTuple):
 
 
 class Traits(NamedTuple):
-    """What a run must provide for a coupling, and what its draws are.
+    """What a coupling needs from a run, and what its draws follow.
 
     Attributes:
-        num_chains: the number of chains; None takes any.
+        num_chains: the number of chains; None accepts any.
         num_fresh: further energies per chain in every iteration, each on a batch of its own.
-        noise: whether the covariance of the energies' noise is read in every iteration, and not measured where it is known.
-        follows_distribution: whether draws follow exp(-U / T), rather than a descent.
-        weight_edges: of the energy bins in which log weights are linear; None for other weights.
+        noise: whether the covariance of the energy noise is an input in every iteration; where it is, nothing is measured.
+        follows_distribution: whether draws follow exp(-U / T); False for a descent.
+        weight_edges: energy bins in which log weights are linear; None for other weights.
     """
 
     num_chains: int | None = None
@@ -78,11 +71,11 @@ class Traits(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """What is recorded with a draw, of the state under which the chains moved to where they are.
+    """Recorded with a draw, from the state under which the chains moved to it.
 
     Attributes:
         values: small arrays by name, such as the rung of every chain.
-        recorded: numbers of the chains to record, shape (Q,); None records every chain. They must not be chosen by the energies of
+        recorded: indices of the chains to record, shape (Q,); None records every chain. They must not depend on the energies of
             this iteration.
     """
 
@@ -91,9 +84,9 @@ class Observed(NamedTuple):
 
 
 def measured_variance(measure: Callable[[int], CouplingInputs], number: int) -> tuple[Array, Array]:
-    """Whether the variance of each chain's energy at one position is known from `number` measurements, and the variance or 0.
+    """The variance of each chain's energy over `number` batches: whether it is finite, and its value or 0.
 
-    A control variate has no energies before its first refresh.
+    It is not finite for a control variate before its first refresh.
     """
     variance = jnp.var(measure(number).energies, axis=0, ddof=1)
     is_known = jnp.isfinite(variance)
@@ -101,25 +94,39 @@ def measured_variance(measure: Callable[[int], CouplingInputs], number: int) -> 
 
 
 class Coupling(Part):
-    """Base of all couplings; its defaults are those of one that neither weighs, nor swaps, nor measures.
+    """Base of all couplings. The defaults neither weigh draws, nor swap, nor measure; a subclass defines `update`.
+
+    Example:
+        >>> class Hot(Coupling):
+        ...     def update(self, state, draws, inputs):
+        ...         ones = jnp.ones_like(inputs.energies)
+        ...         return state, Move(inputs.step_size * ones, 2 * inputs.temperature * ones, ones, ones)
+        ...     def diagnose(self, run):
+        ...         return [Check("hot", "temperature", Severity.FAULT, "Draws are at twice the temperature.")]
+        >>> import isotherm as iso
+        >>> from isotherm.foundation.checks import Severity
+        >>> sampler = iso.Sampler(iso.kernels.SGLD(), step_size=0.1, coupling=Hot())
+        >>> run = iso.sample(lambda x: x @ x / 2, sampler, num_steps=100, init=jnp.zeros(2), progress=False)
+        >>> "Draws are at twice the temperature." in str(run.summary())
+        True
 
     Attributes:
-        log_weights: maps the state that `update` has just returned to the log weights of the P positions that it saw. None where
-            draws are not weighted.
+        log_weights: maps the state that `update` returned to the log weights of the P positions of its inputs. None for draws
+            without weights.
     """
 
     log_weights: Any = None
 
     @property
     def traits(self) -> Traits:
-        """What it needs of a run."""
+        """What it needs from a run."""
         return Traits()
 
     def check(self, potential: Potential) -> None:
         """Refuse, before any work, a potential that this coupling cannot use."""
 
     def init(self, num_chains: int) -> Any:
-        """The state that a run starts with."""
+        """The state at the start of a run."""
         return ()
 
     def draw(self, key: Array, iterations: Array, num_chains: int) -> Any:
@@ -131,10 +138,10 @@ class Coupling(Part):
         raise TypeError(f"{type(self).__name__} must define `update`.")
 
     def periodic(self, is_exact: bool) -> tuple[Periodic, ...]:
-        """Work at multiples of the iteration. `apply` is given (state, measure), and gives the state.
+        """Work at multiples of the iteration; `apply(state, measure)` returns the state.
 
-        `measure(number)` evaluates every chain on `number` further batches, common to chains that share batches, and gives
-        `CouplingInputs` of shape (number, P). `is_exact` says that all of them would be the same.
+        `measure(number)` evaluates every chain on `number` further batches, shared by chains that share batches, and returns
+        `CouplingInputs` of shape (number, P). With `is_exact` all of them would be equal.
         """
         return ()
 
@@ -143,18 +150,18 @@ class Coupling(Part):
         return Observed({})
 
     def statistics(self, state: Any) -> dict[str, Any]:
-        """What a run reports about its coupling at the end."""
+        """Entries of `Run.stats`, from the last state."""
         return {}
 
     def diagnose(self, run: RunView) -> list[Check]:
-        """What is wrong with a run of this coupling. Make findings with `Check`."""
+        """Checks that fired for a run of this coupling; they are printed by `Run.summary` and kept in `Run.checks`."""
         return []
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Independent(Coupling):
-    """Chains that know nothing of one another."""
+    """Chains without interaction."""
 
     def update(self, state: Any, draws: Any, inputs: CouplingInputs) -> tuple[Any, Move]:
-        everyone = jnp.ones_like(inputs.energies)
-        return state, Move(inputs.step_size * everyone, inputs.temperature * everyone, everyone, everyone)
+        ones = jnp.ones_like(inputs.energies)
+        return state, Move(inputs.step_size * ones, inputs.temperature * ones, ones, ones)

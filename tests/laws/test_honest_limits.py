@@ -147,7 +147,7 @@ def test_replicas_that_remember_are_named():
     ladder = iso.resgld(2e-4, temperatures=(1.0, 1.05, 1.1))
     run = iso.sample(narrow_and_broad, ladder, num_steps=200_000, num_ladders=4, thinning=20, burn_in=2_000, init=start)
     assert np.sum(run.stats["round_trips"]) > 1_000
-    beginning = "Replicas make round trips, and yet each brings its own part of space"
+    beginning = "Replicas make round trips, but each returns to its own region"
     assert any(note.startswith(beginning) for note in run.summary().notes)
     assert any(note.startswith(beginning) for note in run.estimate_mode_masses(np.array([[0.0] * 5, [6.0] * 5])).notes)
 
@@ -169,7 +169,7 @@ def test_replicas_that_forget_are_not():
 def test_a_few_round_trips_do_not_show_that_the_top_forgets():
     ladder = iso.resgld(0.05, temperatures=(1.0, 2.0, 4.0, 8.0, 16.0))
     run = iso.sample(two_wells, ladder, num_steps=100, init=lambda key: 5.0 * jax.random.normal(key, (2,)))
-    wanted = ("too few to tell whether its hottest rung forgets", "No replica made a round trip")
+    wanted = ("too few to tell whether its hottest rung mixes", "No replica completed a round trip")
     assert any(word in note for note in run.summary().notes for word in wanted)
 
 

@@ -71,7 +71,7 @@ class Swaps(Coupling):
         return Ladder(rung, state.num_swaps + is_swapped), move
 
     @property
-    def needs(self):
+    def traits(self):
         return Traits(num_chains=2)
 
     def observe(self, state):

@@ -1,11 +1,16 @@
-"""Replica exchange: ladders, schemes, swap rules, adaptation and round trips."""
+"""Replica exchange. Which pairs may swap: `schemes.py`; which of them do: `rules.py`; the swaps themselves: `swaps.py`."""
 
-from isotherm.exchange.adaptation import EquiAcceptance
 from isotherm.exchange.exchange import Exchange
-from isotherm.exchange.ladder import Ladder, LadderSearch, geometric_ladder
+from isotherm.exchange.ladder import EquiAcceptance, Ladder, LadderSearch, geometric_ladder
 from isotherm.exchange.rules import Corrected, Deterministic, expected_swap_rate
-from isotherm.exchange.schemes import Adjacent, AllPairs, DeterministicEvenOdd, StochasticEvenOdd
-from isotherm.exchange.windows import expected_round_trip, optimal_window
+from isotherm.exchange.schemes import (
+    Adjacent,
+    AllPairs,
+    DeterministicEvenOdd,
+    StochasticEvenOdd,
+    expected_round_trip,
+    optimal_window,
+)
 
 __all__ = [
     "Adjacent",

@@ -1,4 +1,4 @@
-"""Checks on a ladder: whether its pairs swap as they should, and whether its hottest rung forgets."""
+"""Checks on a ladder: whether pairs swap at the right rate, and whether the hottest rung mixes."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 # Noise of swaps in nats, below which epochs of few batches do no harm.
 _MIN_EPOCH_NOISE = 0.1
-# Exponents above which a factor is not worth its digits.
+# Log of the largest factor that is printed in digits.
 _MAX_EXPONENT = 14.0
-# A share of draws in stiff wells that matters.
+# The smallest share of draws in stiff wells that is reported.
 _MIN_STIFF_SHARE = 0.03
 # Coordinates of large positions that are compared between tours.
 _MAX_COORDINATES = 64
-# The p-value at which tours differ, and the tours per replica that it takes to tell.
+# The p-value at which tours differ, and the tours per replica that the test needs.
 _P_VALUE, _TOURS_PER_REPLICA = 1e-5, 2
 
 
@@ -31,10 +31,8 @@ def diagnose(exchange: "Exchange", run: RunView) -> list[Check]:
     """The checks on a ladder; see `Coupling.diagnose`."""
     if "num_swaps" not in run.stats:
         return []
-    found = list(_pairs(run))
-    if isinstance(exchange.rule, Corrected):
-        found += _swaps(exchange, exchange.rule, run)
-    return [*found, *_hot_steps(run), *_tours(run)]
+    swaps = _swaps(exchange, exchange.rule, run) if isinstance(exchange.rule, Corrected) else ()
+    return [*_pairs(run), *swaps, *_hot_steps(run), *_tours(run)]
 
 
 def _pairs(run: RunView) -> Iterator[Check]:
@@ -56,42 +54,41 @@ def _pairs(run: RunView) -> Iterator[Check]:
 
 
 def _swaps(exchange: "Exchange", rule: Corrected, run: RunView) -> Iterator[Check]:
-    """Whether swaps accept too much."""
+    """Whether energy noise, an ignored prior, rests or windows bias swaps."""
     factor, is_exact = rule.correction_factor, run.config.get("is_exact")
     uncorrected = 1.0 if factor is None else 0.0 if callable(factor) else 1.0 - 1.0 / float(factor)
     temperatures = np.asarray(run.stats["temperature_ratios"]) * (run.config.get("temperature") or 1.0)
-    spans = 1.0 / temperatures[..., :-1] - 1.0 / temperatures[..., 1:]
+    half_squares = 0.5 * (1.0 / temperatures[..., :-1] - 1.0 / temperatures[..., 1:]) ** 2
     variances = np.asarray(run.stats["variance_of_difference"])
-    noise = np.where(np.isfinite(variances), 0.5 * spans**2 * variances, 0.0)
-    if variances.shape == spans.shape and uncorrected > 0 and not is_exact:
-        excess = uncorrected * float(np.max(noise))
-        if excess > checks.SWAP_NOISE.limit:
-            yield checks.SWAP_NOISE.found(
-                f"Energy noise makes swaps up to {_times(excess)} times too likely, so that hot states reach the target.",
-                f"Use `correction_factor=1`{_or_less_noise(run)}.",
-                excess=excess,
-            )
+    noise = np.where(np.isfinite(variances), half_squares * variances, 0.0)
+    largest = float(np.max(noise))
+    if variances.shape == half_squares.shape and not is_exact and uncorrected * largest > checks.SWAP_NOISE.limit:
+        excess = uncorrected * largest
+        yield checks.SWAP_NOISE.found(
+            f"Energy noise makes swaps up to {_times(excess)} times too likely, so that hot states reach the target.",
+            f"Use `correction_factor=1`{_or_less_noise(run)}.",
+            excess=excess,
+        )
     uneven = np.asarray(run.stats["spread_of_variance"])
     reads_noise = run.config.get("reads_noise", False)
-    if uneven.shape == spans.shape and factor is not None and not is_exact and not reads_noise:
-        excess = float(np.nanmax(np.where(np.isfinite(uneven), 0.5 * spans**2 * uneven, 0.0)))
+    if uneven.shape == half_squares.shape and factor is not None and not is_exact and not reads_noise:
+        excess = float(np.nanmax(np.where(np.isfinite(uneven), half_squares * uneven, 0.0)))
         if excess > checks.UNEVEN_NOISE.limit:
             better = 'Use `variance="batch"`, bring' if rule.variance == "tracked" else "Bring"
             yield checks.UNEVEN_NOISE.found(
-                "The noise of energies depends on the positions of the replicas: with one correction for all, some swaps are "
+                "Energy noise depends on the positions of the replicas: with one correction for all positions, some swaps are "
                 f"{_times(excess)} times too likely and others too rare.",
                 f"{better} the temperatures closer{_or_less_noise(run)}.",
                 excess=excess,
             )
     size = run.config.get("batch_size")
-    if reads_noise and size and 2.0 * np.max(noise) > size * checks.SWAP_BATCH.limit and factor == 1.0:
+    if reads_noise and size and 2.0 * largest > size * checks.SWAP_BATCH.limit and factor == 1.0:
         yield checks.SWAP_BATCH.found(
-            f"The noise of swaps is too large for its variance to be estimated from batches of {size}: hot states reach the "
-            "target.",
+            f"Swap noise is too large for an estimate of its variance from batches of {size}: hot states reach the target.",
             f"Bring the temperatures closer{_or_less_noise(run)}.",
-            noise_per_example=2.0 * np.max(noise) / size,
+            noise_per_example=2.0 * largest / size,
         )
-    yield from _epochs(run, float(np.max(noise)))
+    yield from _epochs(run, largest)
     if exchange.ignores_prior and not run.config.get("reads_whole_energy", True):
         yield checks.IGNORED_PRIOR.found(
             "Swaps read the loss without the prior, while rungs temper both: the draws follow another distribution.",
@@ -101,26 +98,26 @@ def _swaps(exchange: "Exchange", rule: Corrected, run: RunView) -> Iterator[Chec
 
 
 def _epochs(run: RunView, noise: float) -> Iterator[Check]:
-    """Whether epochs have so few batches that the noise of one swap is undone by the next."""
+    """Whether epochs have so few batches that one swap reverses the error of the last."""
     size, number = run.config.get("batch_size"), run.config.get("num_examples")
     if run.config.get("batching") != "epochs" or not size or not number or run.config.get("is_exact"):
         return
     batches = -(-number // size)
     if 1 < batches < checks.SHORT_EPOCHS.limit and noise >= _MIN_EPOCH_NOISE:
         yield checks.SHORT_EPOCHS.found(
-            f"An epoch has {batches} batches, whose noise cancels, so that a swap undoes the error of the last one: the spread of "
-            "draws may be off by about 5 %.",
+            f"An epoch has only {batches} batches, whose noise is anticorrelated: a swap reverses the error of the last one, and "
+            "the spread of the draws may be off by about 5 %.",
             'Use `batching="independent"`, or smaller batches.',
             num_batches=batches,
         )
 
 
 def _gates(exchange: "Exchange", rule: Corrected, acceptance: float) -> Iterator[Check]:
-    """Whether rests and windows, which bias the target, are too long for the swap rate."""
+    """Whether rests and windows, which bias the target, are too long for the acceptance rate."""
     if exchange.cooling * acceptance > checks.COOLING.limit:
         yield checks.COOLING.found(
-            f"A pair rests for {exchange.cooling} iterations after each swap, and accepts {acceptance:.2g} of its trials: hot "
-            "states stay on the target meanwhile, and spreads are too wide.",
+            f"A pair rests for {exchange.cooling} iterations after each swap and accepts {acceptance:.2g} of its trials: hot "
+            "states stay on the target during rests, and spreads are too wide.",
             "Leave out `cooling`.",
             swaps_per_rest=exchange.cooling * acceptance,
         )
@@ -128,7 +125,7 @@ def _gates(exchange: "Exchange", rule: Corrected, acceptance: float) -> Iterator
     has_gate = isinstance(window, int) and window > 1 and not rule.gate_log_correction
     if has_gate and window * acceptance > checks.GATE.limit:
         yield checks.GATE.found(
-            f"In a window of {window} a pair that accepts {acceptance:.2g} of its trials nearly always swaps, whatever its "
+            f"A pair that accepts {acceptance:.2g} of its trials nearly always swaps within a window of {window}, whatever its "
             "energies: the target is biased towards hot states.",
             "Lower `window`, until the window times that rate is well below 1.",
             swaps_per_window=window * acceptance,
@@ -136,7 +133,7 @@ def _gates(exchange: "Exchange", rule: Corrected, acceptance: float) -> Iterator
 
 
 def _hot_steps(run: RunView) -> Iterator[Check]:
-    """Whether the steps of hot rungs are too long for the wells of the target."""
+    """Whether the steps of hot rungs are too large for the wells of the target."""
     ratio, limit = float(np.max(run.stats["step_size_ratios"])), checks.HOT_STEP.limit
     if run.bias is None or ratio <= 1.0:
         return
@@ -144,18 +141,17 @@ def _hot_steps(run: RunView) -> Iterator[Check]:
     share = float(np.mean(rates * ratio > limit))
     if share > _MIN_STIFF_SHARE and np.mean(rates > limit) < share:
         yield checks.HOT_STEP.found(
-            f"The largest step of the ladder, {ratio * run.bias.step_size:.2g}, is too long for the wells around {share:.0%} "
-            "of the draws: hot rungs miss these wells, and swaps carry that down to the target.",
+            f"The largest step size of the ladder, {ratio * run.bias.step_size:.2g}, is too large for the wells around {share:.0%} "
+            "of the draws: hot rungs miss these wells, and swaps carry that bias down to the target.",
             "Lower the step sizes of hot rungs.",
             share=share,
         )
 
 
 def _tours(run: RunView) -> Iterator[Check]:
-    """Whether replicas come back to the target with what they brought there before they went up the ladder.
+    """Whether the hottest rung mixes: then the means of tours do not depend on the replica.
 
-    A tour is the part of a replica's path on the target between two visits of the hottest rung. Where that rung forgets, the means
-    of tours do not depend on the replica.
+    A tour is the part of a replica's path on the target between two visits of the hottest rung.
     """
     trips = np.asarray(run.stats["round_trips"])
     replicas = trips.shape[-1]
@@ -165,7 +161,7 @@ def _tours(run: RunView) -> Iterator[Check]:
     if np.any(trips < max(checks.FEW_TOURS.limit, _TOURS_PER_REPLICA * replicas)):
         yield checks.FEW_TOURS.found(
             f"A ladder of {replicas} replicas made only {int(np.min(trips))} round trips: too few to tell whether its hottest rung "
-            "forgets.",
+            "mixes.",
             "Run longer.",
             round_trips=np.min(trips),
         )
@@ -173,28 +169,25 @@ def _tours(run: RunView) -> Iterator[Check]:
     worst = max((_share_of_replicas(*ladder) for ladder in _ladders(run)), default=0.0)
     if worst > 0.0:
         yield checks.STUCK_REPLICAS.found(
-            f"Replicas make round trips, and yet each brings its own part of space to the target ({worst:.0%} of the variance "
-            "between tours): the hottest rung does not mix. Masses of modes are those of the starts.",
+            f"Replicas make round trips, but each returns to its own region ({worst:.0%} of the variance between tours): the "
+            "hottest rung does not mix, and mode masses are those of the starts.",
             "Raise the temperature or the step size of the hottest rung, or run longer.",
             share=worst,
         )
 
 
 def _ladders(run: RunView) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Of every ladder, the rungs of its replicas (draw, P) and numbers that are watched at the target, (draw, K)."""
+    """For every ladder, the rungs of its replicas (draw, P), and coordinates and energies at the target (draw, K)."""
     rung = np.asarray(run.observed["rung"])
     lead = rung.ndim - 1
     size = sum(int(np.prod(leaf.shape[lead:])) for leaf in jax.tree.leaves(run.draws))
     chosen = np.unique(np.linspace(0, size - 1, min(size, _MAX_COORDINATES)).astype(int))
     values = np.concatenate([columns(run.draws, lead, chosen), np.asarray(run.energies)[..., None]], axis=-1)
-    flat = (rung.reshape(-1, *rung.shape[-2:]), values.reshape(-1, *values.shape[-2:]))
-    yield from zip(*flat, strict=True)
+    yield from zip(rung.reshape(-1, *rung.shape[-2:]), values.reshape(-1, *values.shape[-2:]), strict=True)
 
 
 def _share_of_replicas(rung: np.ndarray, values: np.ndarray) -> float:
-    """The share of the variance between tours that replicas explain, of the number where it is largest; 0 where it is no more
-    than chance allows.
-    """
+    """The share of the variance between tours that replicas explain, for the worst coordinate; 0 if it is not significant."""
     replica, hottest = np.argmin(rung, axis=-1), rung.shape[-1] - 1
     tour = np.cumsum(rung == hottest, axis=0)[np.arange(len(rung)), replica]
     _, places, counts = np.unique(replica * (tour.max() + 1) + tour, return_inverse=True, return_counts=True)
@@ -211,22 +204,21 @@ def _share_of_replicas(rung: np.ndarray, values: np.ndarray) -> float:
     share = np.where(total > 1e-12 * np.sum(means**2, axis=0), 1.0 - within / np.maximum(total, 1e-300), 0.0)
     ratio = share / (kinds - 1) / np.maximum((1.0 - share) / (number - kinds), 1e-300)
     chance = scipy.special.fdtrc(kinds - 1, number - kinds, ratio) * len(share)
-    # Of so many groups chance alone explains this much.
+    # The share that this many groups explain by chance.
     expected = (kinds - 1) / (number - 1)
     is_sure = (chance < _P_VALUE) & (share - expected > checks.STUCK_REPLICAS.limit)
     return float(np.max(np.where(is_sure, share, 0.0)))
 
 
 def _times(excess: float) -> str:
-    """A factor of exp(excess) in words."""
+    """The factor exp(excess)."""
     return f"{np.exp(excess):.3g}" if excess < _MAX_EXPONENT else "more than a million"
 
 
 def _or_less_noise(run: RunView) -> str:
-    """Further ways to lower the noise of energies: shared batches and control variates, where they are not used yet."""
+    """Ways to lower the energy noise that the run does not use yet."""
     batches = "larger batches (`batch_size`)"
     if not run.config.get("is_batch_shared"):
         batches = "larger batches that replicas share (`is_batch_shared=True`)"
-    if run.config.get("reduces_variance"):
-        return f", or use {batches}"
-    return f", or use {batches}, or control variates (`iso.vr_resgld`, `iso.vr_resghmc`)"
+    control_variates = ", or control variates (`iso.vr_resgld`, `iso.vr_resghmc`)"
+    return f", or use {batches}{'' if run.config.get('reduces_variance') else control_variates}"

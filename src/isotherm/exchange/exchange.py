@@ -1,4 +1,4 @@
-"""Replica exchange as a coupling: rungs move between replicas, states stay."""
+"""Replica exchange as a coupling: replicas exchange rungs and keep their states."""
 
 import dataclasses
 from collections.abc import Callable
@@ -9,9 +9,8 @@ import numpy as np
 from jax import Array
 
 from isotherm.coupling import Coupling, CouplingInputs, Observed, Traits
-from isotherm.exchange.adaptation import EquiAcceptance
 from isotherm.exchange.diagnosis import diagnose
-from isotherm.exchange.ladder import Ladder
+from isotherm.exchange.ladder import EquiAcceptance, Ladder
 from isotherm.exchange.round_trips import RoundTrips, count_round_trips, init_round_trips
 from isotherm.exchange.rules import Corrected, Rule
 from isotherm.exchange.schemes import DeterministicEvenOdd, Scheme
@@ -24,6 +23,7 @@ from isotherm.foundation.randomness import uniforms
 from isotherm.kernels.kernel import Move
 from isotherm.potentials.potential import Potential
 
+# Without a correction the variance is measured only for the checks, this many times less often.
 _SELDOM = 10
 
 
@@ -35,10 +35,10 @@ class ExchangeState(NamedTuple):
         replica: the replica on each rung, shape (P,).
         step_ratios: step sizes of the rungs over that of rung 0, shape (P,).
         temperature_ratios: temperatures of the rungs over that of rung 0, shape (P,).
-        is_open: gates of the pairs, shape (K,); nothing where the scheme has none.
+        is_open: gates of the pairs, shape (K,); () if the scheme has none.
         rule: the state of the swap rule.
-        last_swap: when each pair last swapped, shape (K,); nothing without a cooling time.
-        counts: how often each pair was allowed to swap, did, would have (allowed or not), and was looked at, shape (4, K).
+        last_swap: the iteration of each pair's last swap, shape (K,); () without `cooling`.
+        counts: iterations in which each pair was allowed to swap, swapped, was accepted (allowed or not), and all, shape (4, K).
         trips: round trips of the replicas.
     """
 
@@ -57,26 +57,27 @@ class ExchangeState(NamedTuple):
 class Exchange(Coupling):
     r"""Swaps of rungs among P replicas.
 
-    In every iteration the scheme says which pairs of rungs may swap, and the rule which of them do. A swap exchanges two
-    integers: its cost does not depend on the number of parameters, and control variates, model states and the like stay with
-    their parameters. A replica that changes rungs has its momentum scaled by sqrt(epsilon' tau' / (epsilon tau)), the ratio of the
-    stationary scales of SGHMC, and set to zero where either rung has no noise.
+        pairs    <- scheme.is_active(k)                          which pairs of rungs may swap
+        accepted <- rule.accept(energies, temperatures)          which of them do
+        rungs of a swapped pair are exchanged; momentum of a replica on a new rung *= sqrt(epsilon' tau' / (epsilon tau))
 
-    The draws of a run are those of the replica that was on rung 0 while it moved there.
+    A swap exchanges two integers: its cost does not depend on the number of parameters, and control variates and model states stay
+    with their parameters. The factor on the momentum is the ratio of the stationary scales of SGHMC, and 0 if either rung has no
+    noise. The draws of a run are the positions of the replica on rung 0.
 
     Attributes:
         ladder: step sizes and temperatures of the rungs.
         scheme: which pairs may swap.
         rule: which of them do.
-        adaptation: moves the inner rungs; None leaves the ladder as it is.
-        intensity: the probability that an iteration tries to swap at all; None always tries.
-        cooling: iterations for which a pair rests after a swap. A rest that follows a swap biases, as a window's gate does: hot
-            states stay on the target for that long.
+        adaptation: moves the inner rungs; None keeps the ladder.
+        intensity: the probability that an iteration tries to swap; None always tries.
+        cooling: iterations for which a pair rests after a swap. Rests bias, as the gate of a window does: hot states stay on the
+            target for that long.
         fresh_energies: whether each pair gets energies of its own on further batches, at the cost of a forward pass per pair.
         ignores_prior: whether swaps may read the loss alone (`coupling_includes_prior=False`) although rungs temper the prior too,
             as the thesis' networks do. The draws then follow another distribution.
 
-    Differs from the thesis: its code swaps parameters and leaves velocities with the rung; here rungs move.
+    Differs from the thesis: its code swaps parameters, and velocities stay with the rung.
     """
 
     ladder: Ladder
@@ -120,18 +121,16 @@ class Exchange(Coupling):
 
     def check(self, potential: Potential) -> None:
         if self._reuses_energies and not potential.is_exact and not self.fresh_energies:
-            remedy = (
-                "A replica's noisy energy would be used by several pairs, which biases. Set it, or use even-odd pairs."
-            )
-            refuse("fresh_energies", f"True for {type(self.scheme).__name__} with noisy energies", False, remedy)
+            rule = f"True for {type(self.scheme).__name__} with noisy energies"
+            remedy = "Several pairs would use the same noisy energy, which biases. Set it, or use even-odd pairs."
+            refuse("fresh_energies", rule, False, remedy)
         if isinstance(self.rule, Corrected) and not potential.coupling_includes_prior and not self.ignores_prior:
+            rule = "True for replica exchange, whose rungs temper the prior too"
             remedy = (
                 "Swaps that read the loss alone would change the distribution. Leave it out; `ignores_prior=True` of the sampler "
-                "takes that bias, as the thesis' networks do."
+                "accepts that bias, as the thesis' networks do."
             )
-            refuse(
-                "coupling_includes_prior", "True for replica exchange, whose rungs temper the prior too", False, remedy
-            )
+            refuse("coupling_includes_prior", rule, False, remedy)
 
     def init(self, num_chains: int) -> ExchangeState:
         rung = jnp.arange(num_chains, dtype=jnp.int32)
@@ -164,7 +163,11 @@ class Exchange(Coupling):
             is_allowed &= iteration - last_swap > self.cooling
         if self.intensity is not None:
             is_allowed &= draws[-2] < self.intensity
-        state = state._replace(rule=self._with_noise(state, inputs))
+        covariance = inputs.noise_covariance
+        if covariance is not None and isinstance(self.rule, Corrected):
+            first = covariance if covariance.ndim == 2 else covariance[0]
+            measured = variance_of_difference(first, *(state.replica[end] for end in self._pairs.T))
+            state = state._replace(rule=self.rule.track(state.rule, measured))
         replica, rung, accepted, swapped = self._swap(state, draws[: len(self._pairs)], inputs, is_allowed)
         step_ratios, temperature_ratios = self._adapted(state, accepted, iteration)
         moved = ExchangeState(
@@ -196,11 +199,9 @@ class Exchange(Coupling):
 
         def measure_variance(state: ExchangeState, measure: Callable[[int], CouplingInputs]) -> ExchangeState:
             energies = measure(rule.num_measured).energies[:, state.replica]
-            cold, hot = self._pairs.T
-            return state._replace(rule=rule.track(state.rule, energies[:, cold], energies[:, hot]))
+            cold, hot = (energies[:, ends] for ends in self._pairs.T)
+            return state._replace(rule=rule.track(state.rule, jnp.var(cold - hot, axis=0, ddof=1)))
 
-        # One measurement of exact energies says all.
-        # What nobody corrects for is measured too, seldom, so that it can be said.
         every = rule.measure_every * (_SELDOM if rule.is_naive else 1)
         return (Periodic(ONCE if is_exact else every, measure_variance),)
 
@@ -221,24 +222,14 @@ class Exchange(Coupling):
     def diagnose(self, run: RunView) -> list[Check]:
         return diagnose(self, run)
 
-    def _with_noise(self, state: ExchangeState, inputs: CouplingInputs) -> Any:
-        """The rule's state after it has seen the noise of this iteration's energies, where that is known."""
-        covariance = inputs.noise_covariance
-        if covariance is None or not isinstance(self.rule, Corrected):
-            return state.rule
-        seen = covariance if covariance.ndim == 2 else covariance[0]
-        measured = variance_of_difference(seen, *(state.replica[end] for end in self._pairs.T))
-        return self.rule.know(state.rule, measured)
-
     def _swap(self, state: ExchangeState, uniform: Array, inputs: CouplingInputs, is_allowed: Array) -> Swaps:
         iteration, rule = inputs.iteration, self.rule
         temperatures = inputs.temperature * state.temperature_ratios
         seen = Seen(inputs.energies, inputs.noise_covariance, inputs.num_examples)
-        if not self._reuses_energies:  # Nor does a single pair, whatever the scheme.
+        if not self._reuses_energies:
             accept = lambda pairs, u: rule.accept(state.rule, pairs, u, iteration)  # noqa: E731
             is_forced = self.scheme.is_forced(self.ladder.num_rungs, iteration)
-            given = (state.replica, state.rung, seen, temperatures, uniform, is_allowed, is_forced)
-            return swap_at_once(accept, *given)
+            return swap_at_once(accept, state.replica, state.rung, seen, temperatures, uniform, is_allowed, is_forced)
         if inputs.fresh_energies is not None:
             seen = seen._replace(energies=inputs.fresh_energies)
         accept_one = lambda pair, one, u: rule.accept(rule.of_pair(state.rule, pair), one, u, iteration)  # noqa: E731

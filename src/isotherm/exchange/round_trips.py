@@ -1,22 +1,21 @@
-"""Counting how often replicas travel the ladder."""
+"""Counts of the round trips of replicas."""
 
 from typing import NamedTuple
 
 import jax.numpy as jnp
 from jax import Array
 
-# Bits of `RoundTrips.seen`. A strict trip is on its way from the bottom, and may have reached the top; the thesis' counter has seen
-# either end since it last counted.
+# Bits of `RoundTrips.seen`: a strict trip left the bottom, or reached the top; the thesis' trip visited the bottom, or the top.
 _ON_THE_WAY, _AT_THE_TOP, _BOTTOM, _TOP = 1, 2, 4, 8
 
 
 class RoundTrips(NamedTuple):
-    """What is known of the travels of P replicas, in few arrays: it is kept in every iteration.
+    """Round trips of P replicas, in few arrays, since they are updated in every iteration.
 
     Attributes:
-        start: the rung that each replica started on.
-        seen: what each has seen since its last trip, as bits.
-        counts: trips, shape (2, P): strict ones, and the thesis'.
+        start: the rung on which each replica started.
+        seen: ends visited since the last trip, as bits.
+        counts: strict trips and the thesis' trips, shape (2, P).
     """
 
     start: Array
@@ -30,14 +29,13 @@ class RoundTrips(NamedTuple):
 
     @property
     def num_thesis(self) -> Array:
-        """Returns to the start after both ends were visited, as the thesis' code counts."""
+        """Returns to the start after visits of both ends, as the thesis' code counts."""
         return self.counts[1]
 
 
 def init_round_trips(rung: Array) -> RoundTrips:
     """The counters before the first swap, for replicas on `rung`."""
-    nothing = RoundTrips(rung, jnp.zeros_like(rung), jnp.zeros((2, len(rung)), jnp.int32))
-    return count_round_trips(nothing, rung)
+    return count_round_trips(RoundTrips(rung, jnp.zeros_like(rung), jnp.zeros((2, len(rung)), jnp.int32)), rung)
 
 
 def count_round_trips(trips: RoundTrips, rung: Array) -> RoundTrips:

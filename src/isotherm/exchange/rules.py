@@ -16,15 +16,11 @@ from isotherm.foundation.schedules import Schedule, as_schedule, check_schedule
 
 
 class Pairing(NamedTuple):
-    """What a rule sees of pairs of rungs, along the last axis; `cold` is the lower rung of a pair.
+    """Energies and temperatures of pairs of rungs, along the last axis; `cold` is the lower rung of a pair.
 
     Attributes:
-        cold_energy: energy of the replica on the lower rung.
-        hot_energy: energy of the replica on the upper rung.
-        cold_temperature: temperature of the lower rung.
-        hot_temperature: temperature of the upper rung.
-        variance: of the noise of the difference of the two energies, of these very positions; None takes what was tracked.
-        num_examples: from how many examples that was estimated.
+        variance: of the noise of the energy difference at these positions; None uses the tracked one.
+        num_examples: number of examples that it is estimated from.
     """
 
     cold_energy: Array
@@ -36,13 +32,13 @@ class Pairing(NamedTuple):
 
 
 class CorrectedState(NamedTuple):
-    """What is known of the noise of energy differences, per pair.
+    """The tracked noise of the energy differences, per pair.
 
     Attributes:
-        variance: tracked.
-        square: the same of the squares of what was measured.
-        num_estimates: how many measurements there were.
-        log_factor: the factor that swaps have put on F; a scalar.
+        variance: the smoothed measurements.
+        square: the smoothed squares of the measurements.
+        num_estimates: the number of measurements.
+        log_factor: log of the factor on F due to swaps; a scalar.
     """
 
     variance: Array
@@ -60,11 +56,10 @@ class Corrected(Part):
     with delta = 1/tau_1 - 1/tau_2 and rung 1 the colder. Under Gaussian noise F = 1 keeps detailed balance on average; a larger
     F swaps more often and is biased; without F, which is F = infinity, the rule is the naive one.
 
-    The variance is that of the two positions at hand, from the examples of their mini-batch, where the potential gives one value
-    for every example (`variance="batch"`): noise that is larger in one place than in another, or in a short last batch, is
-    corrected by what it is. Else it is tracked: measured every `measure_every` iterations on `num_measured` further batches, common
-    to replicas that share their batches, with weights 1/m or a constant. No swap happens before the first measurement. Exact
-    energies are measured once.
+    `variance="batch"` estimates the variance at the two positions from the examples of their mini-batch, if the potential gives one
+    value per example: noise that depends on the position, or on the size of a short last batch, is corrected as it is. Otherwise
+    the variance is tracked: measured every `measure_every` iterations on `num_measured` further batches, which replicas share if
+    they share batches, with weights 1/m or a constant. No swap before the first measurement. Exact energies are measured once.
 
     Attributes:
         correction_factor: F, a number or a function of the iteration; None for no correction. With an annealed temperature,
@@ -72,10 +67,10 @@ class Corrected(Part):
         measure_every: iterations between two measurements of the variance.
         num_measured: batches in a measurement.
         smoothing: weight of a new measurement; None is 1/m, the mean of all.
-        variance: "batch" as above, or "tracked", which takes one variance for a pair of rungs wherever its replicas are, as the
-            thesis does, and biases where the noise depends on the position.
-        jump: factor on F after every accepted swap; None leaves F alone.
-        gate_log_correction: c, which makes up for part of what a window's gate biases; see `DeterministicEvenOdd`.
+        variance: "batch", or "tracked": one variance per pair of rungs, as in the thesis, which biases where the noise depends on
+            the position.
+        jump: factor on F after every swap; None keeps F.
+        gate_log_correction: c, which removes a part of the bias of a window's gate; see `DeterministicEvenOdd`.
 
     Reference:
         Deng 2021, Algorithm of section 3.1 (adaptive reSGLD) and section 3.2.
@@ -109,7 +104,7 @@ class Corrected(Part):
 
     @property
     def is_naive(self) -> bool:
-        """Whether there is no correction at all."""
+        """Whether energy noise is not corrected."""
         return self.correction_factor is None
 
     def check(self, ladder: Ladder) -> None:
@@ -118,15 +113,14 @@ class Corrected(Part):
         check_real("temperatures", ladder.temperatures[0], "The Metropolis rule divides by them.", above=0.0)
 
     def init(self, num_pairs: int) -> CorrectedState:
-        """Nothing measured yet."""
+        """The state before the first measurement."""
         variance = jnp.zeros(num_pairs) if self.is_naive else jnp.full(num_pairs, jnp.inf)
         return CorrectedState(variance, jnp.zeros(num_pairs), jnp.zeros(num_pairs, jnp.int32), jnp.zeros(()))
 
     def of_pair(self, state: Any, pair: Array) -> Any:
-        """What of the state belongs to one pair."""
-        return state._replace(
-            variance=state.variance[pair], square=state.square[pair], num_estimates=state.num_estimates[pair]
-        )
+        """The state of one pair."""
+        variance, square, num_estimates = (values[pair] for values in state[:3])
+        return CorrectedState(variance, square, num_estimates, state.log_factor)
 
     def log_acceptance(self, state: CorrectedState, pairs: Pairing, iteration: Array) -> Array:
         """Log of the probability to swap, at most 0."""
@@ -138,9 +132,9 @@ class Corrected(Part):
         return jnp.minimum(exponent, 0.0)
 
     def _penalty(self, tracked: Array, pairs: Pairing, delta: Array) -> Array:
-        """What noise of the exponent costs: half of its variance, and more where that was estimated from n examples.
+        """Half of the variance of the exponent, plus a correction for the scatter of an estimate from n examples.
 
-        With v the estimate, v / 2 + v^2 / (4 (n + 1)) + v^3 / (3 (n + 1) (n + 3)) makes up for its scatter, for v below n / 4.
+        With v the estimate, v / 2 + v^2 / (4 (n + 1)) + v^3 / (3 (n + 1) (n + 3)), for v below n / 4.
 
         Reference:
             Ceperley and Dewing 1999, "The penalty method for random walks with uncertain energies".
@@ -153,38 +147,30 @@ class Corrected(Part):
 
     def accept(self, state: CorrectedState, pairs: Pairing, uniform: Array, iteration: Array) -> Array:
         """Whether each pair would swap."""
-        # One minus a number in [0, 1) is never zero: its logarithm is finite, and at most 0, which a certain swap always meets.
+        # One minus a number in [0, 1) is never zero, so its logarithm is finite; it is at most 0, so a certain swap is accepted.
         return jnp.log1p(-uniform) <= self.log_acceptance(state, pairs, iteration)
 
     def learn(self, state: CorrectedState, accepted: Array, swapped: Array, iteration: Array) -> CorrectedState:
-        """After the swaps of an iteration."""
+        """The state after the swaps of an iteration."""
         if self.jump is None:
             return state
-        return state._replace(
-            log_factor=state.log_factor + jnp.sum(swapped).astype(state.log_factor.dtype) * jnp.log(self.jump)
-        )
+        number = jnp.sum(swapped).astype(state.log_factor.dtype)
+        return state._replace(log_factor=state.log_factor + number * jnp.log(self.jump))
 
-    def track(self, state: CorrectedState, cold: Array, hot: Array) -> CorrectedState:
-        """After a measurement: energies of the lower and upper replicas of each pair, shapes (num_measured, num_pairs)."""
-        return self.know(state, jnp.var(cold - hot, axis=0, ddof=1))
-
-    def know(self, state: CorrectedState, measured: Array) -> CorrectedState:
-        """After a measurement of the variance of every pair's difference, shape (num_pairs,)."""
+    def track(self, state: CorrectedState, measured: Array) -> CorrectedState:
+        """The state after a measurement of the variance of every pair's energy difference, shape (num_pairs,)."""
         number = state.num_estimates + jnp.isfinite(measured).astype(state.num_estimates.dtype)
         later = 1.0 / jnp.maximum(number, 1).astype(float) if self.smoothing is None else self.smoothing
         weight = jnp.where(number <= 1, 1.0, later)
         kept = jnp.where(jnp.isfinite(state.variance), (1.0 - weight) * state.variance, 0.0)
         variance = jnp.where(jnp.isfinite(measured), kept + weight * measured, state.variance)
         square = jnp.where(jnp.isfinite(measured), (1.0 - weight) * state.square + weight * measured**2, state.square)
-        return state._replace(
-            variance=variance.astype(state.variance.dtype),
-            square=square.astype(state.square.dtype),
-            num_estimates=number,
-        )
+        dtype = state.variance.dtype
+        return CorrectedState(variance.astype(dtype), square.astype(dtype), number, state.log_factor)
 
     def statistics(self, state: CorrectedState) -> dict[str, Array]:
-        """What a run reports."""
-        # Normal noise of one variance would scatter the squares of what is measured by just this.
+        """Entries of `Run.stats`."""
+        # The mean square of a variance estimated from normal noise, over its squared mean.
         scatter = 1.0 + 2.0 / (self.num_measured - 1)
         spread = jnp.sqrt(jnp.maximum(state.square / scatter - state.variance**2, 0.0))
         return {"variance_of_difference": state.variance, "spread_of_variance": spread}
@@ -198,17 +184,17 @@ class DeterministicState(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Deterministic(Part):
-    r"""Swaps whenever the hotter replica is better by more than a buffer: accept iff U_2 + C < U_1.
+    r"""Swaps when the energy of the hotter replica is lower by more than a buffer: accept iff U_2 + C < U_1.
 
         C <- C + s g_k (mean over pairs of accepted - S)
 
-    Made for rungs without noise of their own (SGD exploration), where there is no distribution to keep; it finds low energies and
-    moves replicas fast, and it follows no exact distribution. With an adaptive ladder the acceptance of every pair goes to S.
+    For rungs without noise (SGD exploration): it finds low energies and moves replicas fast, but samples no distribution. With an
+    adaptive ladder the acceptance of every pair converges to S.
 
     Attributes:
-        buffer: C at the start, in the units of the energy.
-        target: S, the acceptance wanted of every pair; None holds C where it is.
-        gain: g_k, a function of the iteration; used by the adaptive ladder too.
+        buffer: C at the start, in units of energy.
+        target: S, the target acceptance rate of every pair; None keeps C.
+        gain: g_k, a function of the iteration; the adaptive ladder uses it too.
         buffer_gain: s, a factor on the gain of C (1, or 0.1 in the thesis' image experiments).
 
     Reference:
@@ -231,31 +217,26 @@ class Deterministic(Part):
         check_real("buffer_gain", self.buffer_gain, "Give a factor.", minimum=0.0)
 
     def check(self, ladder: Ladder) -> None:
-        """Refuse a ladder that this rule cannot use."""
         rising = ladder.step_sizes if len(set(ladder.step_sizes)) > 1 else ladder.temperatures
         check_rising("step_sizes" if rising is ladder.step_sizes else "temperatures", rising)
 
     def init(self, num_pairs: int) -> DeterministicState:
-        """The buffer at the start."""
         return DeterministicState(jnp.asarray(self.buffer, jnp.result_type(float)))
 
     def of_pair(self, state: Any, pair: Array) -> Any:
-        """The buffer is common to all pairs."""
         return state
 
     def accept(self, state: DeterministicState, pairs: Pairing, uniform: Array, iteration: Array) -> Array:
-        """Whether each pair would swap."""
         return pairs.hot_energy + state.buffer < pairs.cold_energy
 
     def learn(self, state: DeterministicState, accepted: Array, swapped: Array, iteration: Array) -> DeterministicState:
-        """After the indicators of an iteration, of all pairs, whether they were allowed to swap or not."""
+        """The buffer after an iteration, from the acceptance of all pairs, allowed to swap or not."""
         if self.target is None:
             return state
         step = self.buffer_gain * as_schedule(self.gain)(iteration)
         return DeterministicState(state.buffer + step * (jnp.mean(accepted.astype(state.buffer.dtype)) - self.target))
 
     def statistics(self, state: DeterministicState) -> dict[str, Array]:
-        """What a run reports."""
         return {"buffer": state.buffer}
 
 

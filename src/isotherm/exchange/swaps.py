@@ -1,4 +1,4 @@
-"""One swap stage: which replicas change rungs, given what the scheme allows and what the rule accepts."""
+"""One swap stage: which replicas change rungs, given the pairs that the scheme allows and the rule accepts."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -11,12 +11,12 @@ from isotherm.exchange.rules import Pairing
 
 
 class Seen(NamedTuple):
-    """Energies of the replicas, and what is known of their noise.
+    """Energies of the replicas and their noise.
 
     Attributes:
-        energies: shape (P,), or (K, P) where every pair has its own.
-        covariance: of their noise, shape (P, P) or (K, P, P); None where it is not known.
-        num_examples: how many examples that was found from.
+        energies: shape (P,), or (K, P) with energies of its own for each pair.
+        covariance: of their noise, shape (P, P) or (K, P, P); None if unknown.
+        num_examples: number of examples that it is estimated from.
     """
 
     energies: Array
@@ -25,13 +25,13 @@ class Seen(NamedTuple):
 
 
 class Swaps(NamedTuple):
-    """What a stage did.
+    """The result of a stage.
 
     Attributes:
-        replica: the replica on each rung after it, shape (P,).
-        rung: the rung of each replica after it, shape (P,).
-        accepted: whether the rule would swap each pair, allowed or not, shape (K,).
-        swapped: whether it did, shape (K,).
+        replica: the replica on each rung, shape (P,).
+        rung: the rung of each replica, shape (P,).
+        accepted: whether the rule accepts each pair, allowed or not, shape (K,).
+        swapped: whether each pair swapped, shape (K,).
     """
 
     replica: Array
@@ -50,7 +50,7 @@ def swap_at_once(
     is_allowed: Array,
     is_forced: Array,
 ) -> Swaps:
-    """Adjacent pairs, all on the energies before any swap. Those that are allowed must share no replica."""
+    """Swap adjacent pairs, all by the energies before any swap. Allowed pairs must share no replica."""
     energies, covariance = seen.energies[replica], seen.covariance
     variance = None if covariance is None else variance_of_difference(covariance, replica[:-1], replica[1:])
     pairs = Pairing(energies[:-1], energies[1:], temperatures[:-1], temperatures[1:], variance, seen.num_examples)
@@ -73,7 +73,7 @@ def swap_in_turn(
     uniform: Array,
     is_allowed: Array,
 ) -> Swaps:
-    """Pairs one after another; a swap is seen by the next. `accept` takes the number of a pair first."""
+    """Swap pairs one after another, each after the swaps before it. The first argument of `accept` is the index of a pair."""
     energies, covariance, num_examples = seen
     cold, hot = (jnp.asarray(ends, jnp.int32) for ends in pairs.T)
 
@@ -104,6 +104,6 @@ def variance_of_difference(covariance: Array, one: Array, other: Array) -> Array
 
 
 def inverse(permutation: Array) -> Array:
-    """The rung of each replica, from the replica on each rung. Not a scatter: XLA compiles no loop with one into a function."""
+    """The rung of each replica, from the replica on each rung. Without a scatter, which keeps XLA from compiling one function."""
     numbers = jnp.arange(len(permutation), dtype=permutation.dtype)
     return jnp.sum(jnp.where(permutation[None] == numbers[:, None], numbers[None], 0), axis=1, dtype=permutation.dtype)
