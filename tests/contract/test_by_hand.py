@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import isotherm as iso
-from isotherm.contour import energy_noise
+from isotherm.contour.energy_noise import noise_correction
 from isotherm.samplers import METHODS
 
 STEPS, CHAINS, KEY = 200, 3, 3
@@ -71,7 +71,7 @@ def test_steps_by_hand_are_those_of_a_run(name):
         np.testing.assert_array_equal(np.moveaxis(positions, 0, 1)[:, at], run.draws)
         np.testing.assert_array_equal(energies.T[:, at], run.energies)
         # What noise adds to weights is known, and taken off, at the end of a run.
-        known = energy_noise.of_runs(np.asarray(run.energies), run.stats, run.config)
+        known = noise_correction(np.asarray(run.energies), run.stats, run.config)
         np.testing.assert_array_equal(log_weights.T[:, at] - (0.0 if known is None else known[0]), run.log_weights)
     else:
         np.testing.assert_array_equal(observed["rung"][at], run.observed["rung"][0])

@@ -82,7 +82,7 @@ CASES = {
     ),
     "reused noise": (
         lambda: start(NOISY, iso.resgld(0.1, temperatures=(1.0, 2.0, 3.0), scheme=AllPairs())),
-        r"`fresh_energies` must be True for AllPairs with noisy energies; got False\. A replica's noisy energy",
+        r"`fresh_energies` must be True for AllPairs with noisy energies; got False\. Several pairs would use",
     ),
     "chains": (
         lambda: start(energy, iso.resgld(0.1), num_chains=5),

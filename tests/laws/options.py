@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import isotherm as iso
-from isotherm.contour.weight_rule import RegularizedWeights
+from isotherm.contour.draw_weights import RegularizedWeights
 from isotherm.estimators import ControlVariate
 from isotherm.exchange import AllPairs, DeterministicEvenOdd, EquiAcceptance, LadderSearch, StochasticEvenOdd
 from isotherm.foundation.docstrings import defaults_of

@@ -78,7 +78,7 @@ def test_normalizing_constants_have_a_bias(temperature):
 @pytest.mark.parametrize("noise", [2.0, 6.0])
 def test_what_is_left_of_large_noise_is_said(noise):
     run = run_of(noise, dimensions=1, num_steps=50_000)
-    wanted = "Noise on the energies makes weights wrong by a factor"
+    wanted = "Energy noise makes weights wrong by a factor"
     for notes in (run.summary().notes, run.estimate(lambda x: x).notes, run.log_z_ratio(1.5).notes):
         assert any(note.startswith(wanted) for note in notes)
 

@@ -77,7 +77,7 @@ def test_summaries_warn():
     assert "open top bin" in str(high.summary())
     noisy = iso.with_noise(NORMAL, energy_scale=3.0)
     loud = iso.sample(noisy, iso.csgld(0.05, partition="auto", zeta=1.0), num_steps=20_000, init=jnp.zeros(2))
-    assert "Noise on the energies makes weights wrong by a factor" in str(loud.summary())
+    assert "Energy noise makes weights wrong by a factor" in str(loud.summary())
     fine = iso.sample(NORMAL, iso.csgld(0.05, partition=(0.3, 9.0, 20)), num_steps=20_000, init=jnp.zeros(2))
     for words in ("multiplier sat", "open top bin", "Energy noise", "A few draws"):
         assert words not in str(fine.summary())
@@ -113,7 +113,7 @@ def test_theta_moves_where_the_bin_below_is_empty():
 def test_weights_of_a_theta_that_has_not_settled_are_named():
     settings: dict[str, Any] = {"num_steps": 4_000, "num_chains": 8, "init": lambda key: jax.random.normal(key, (4,))}
     early = iso.sample(NORMAL, iso.icsgld(0.02, partition=(0.0, 12.0, 40), gain=1e-3), **settings)
-    assert "it had not settled" in str(early.summary())
+    assert "theta had not settled" in str(early.summary())
     late = iso.sample(NORMAL, iso.icsgld(0.02), **{**settings, "num_steps": 40_000, "burn_in": 8_000})
     assert "settled" not in str(late.summary())
 

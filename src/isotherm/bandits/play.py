@@ -15,7 +15,7 @@ from jax import Array, lax
 
 from isotherm.bandits.agents import Agent
 from isotherm.bandits.environments import Arrivals, Environment
-from isotherm.contour.state import ContourState
+from isotherm.contour.contour import ContourState
 from isotherm.foundation.errors import check_integer, check_real, check_type, refuse
 from isotherm.foundation.parts import Static, as_arguments
 from isotherm.foundation.randomness import seed_key

@@ -1,9 +1,9 @@
 """Contour samplers: a partition of the energy axis, the weights of its bins, and the multiplier that flattens them."""
 
 from isotherm.contour.contour import Contour
+from isotherm.contour.draw_weights import RegularizedWeights
 from isotherm.contour.fields import Cumulative, Psi, Theta, ThetaPower
 from isotherm.contour.partition import Partition, PartitionSearch, uniform_partition
-from isotherm.contour.weight_rule import RegularizedWeights
 
 __all__ = [
     "Contour",

@@ -1,68 +1,101 @@
-"""Contour sampling as a coupling: chains learn the weights of energy bins, and gradients are multiplied so as to flatten them."""
+"""Contour sampling as a coupling: chains learn the weights of energy bins, and a multiplier of the gradient flattens them."""
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
 from isotherm.contour.diagnosis import diagnose
-from isotherm.contour.draw_weights import log_weights_of_draws
+from isotherm.contour.draw_weights import RegularizedWeights, log_weights_of_draws
 from isotherm.contour.fields import Field, Psi, Pulled
-from isotherm.contour.integral import init_sums, update_sums
-from isotherm.contour.learning import learn
-from isotherm.contour.multiplier import Multiplier
+from isotherm.contour.multiplier import Multiplier, Sums, init_sums, update_sums
 from isotherm.contour.partition import Partition
-from isotherm.contour.report import statistics_of
-from isotherm.contour.start import as_theta, check_initial_theta, starting_masses
-from isotherm.contour.state import ContourState, init_contour_state
 from isotherm.contour.theta_histogram import (
     LogTheta,
     ThetaHistogram,
     add,
+    check_start,
     fold_scale,
     fold_times,
+    init_histogram,
     log_mass,
     log_theta_around,
+    starting_masses,
 )
-from isotherm.contour.weight_rule import RegularizedWeights
 from isotherm.coupling import Coupling, CouplingInputs, Traits, WeightEdges, measured_variance
 from isotherm.foundation.checks import Check, RunView
 from isotherm.foundation.errors import check_choice, check_integer, check_real, refuse
 from isotherm.foundation.gains import PolynomialGain
 from isotherm.foundation.parts import Static
 from isotherm.foundation.periodic import Periodic
-from isotherm.foundation.schedules import Schedule, check_schedule
+from isotherm.foundation.schedules import Schedule, as_schedule, check_schedule
 from isotherm.kernels.kernel import Move
 
-# It falls as 1 / k and remembers all of the run: theta that follows a chain from mode to mode would bias its weights.
+# It falls as 1 / k and averages over the whole run: theta that follows a chain from mode to mode would bias its weights.
 DEFAULT_GAIN = PolynomialGain(3.0, 1.0, 300.0)
 # Wide enough for the fixed points of distributions with one mode or many; a chain is never pushed uphill.
 DEFAULT_BOUNDS = (0.0, 2.0)
-# Sums for the weights are kept up in every iteration where there are this many bins to a chain; else made anew for every draw.
+# With this many bins per chain, sums for the weights are updated in every iteration; with fewer they are computed for every draw.
 _BINS_TO_TRACK = 64
-# Iterations between two measurements of the noise of energies, and the energies of each: under 1 % of the work.
+# Iterations between two measurements of the energy noise, and the energies of each: under 1 % of the work.
 _MEASURE_EVERY, _NUM_MEASURED = 1_000, 8
+# Theta moves at most this share of the way: with 1 nothing of it would be left.
+_MAX_MOVE = 1 - 1e-6
+
+
+class ContourState(NamedTuple):
+    """Theta of G groups of P chains.
+
+    Attributes:
+        histogram: theta of this iteration once `masses` are added at `bins`.
+        energies: of the last iteration, shape (P,).
+        temperature: of the last iteration.
+        bins: of the last energies, shape (P,).
+        masses: what they add there, shape (P,). Added first in an iteration and read after: XLA then copies no histogram.
+        counts: iterations in which a chain's multiplier was at its bound, was negative, and its energy in the top bin.
+        extremes: the lowest and the highest multiplier so far, each of shape (P,).
+        total: the mass of all bins that Psi knows, in the units of `histogram.levels`, shape (G,).
+        noise: how often the variance of the energy at one position was measured, and the sum of these, shape (2, P).
+        multiplier: of the last iteration, shape (P,).
+        anchor: a heavy bin, shape (G,), from whose edge weights are integrated.
+        sums: for the integral of weights; None if they are computed for every draw.
+        logs: log theta around `bins`, before `masses`; None without `sums`.
+    """
+
+    histogram: ThetaHistogram
+    energies: Array
+    temperature: Array
+    bins: Array
+    masses: Array
+    counts: tuple[Array, ...]
+    extremes: tuple[Array, Array]
+    total: Array
+    noise: Array
+    multiplier: Array
+    anchor: Array
+    sums: Sums | None
+    logs: LogTheta | None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Contour(Coupling):
-    r"""Flattens the energy: chains sample pi(x) / Psi^zeta(U(x)), and their draws carry the weight that undoes it.
+    r"""Flattens the energy: chains sample pi(x) / Psi^zeta(U(x)), and log weights of the draws undo it.
 
         psi(u) = 1 + zeta tau (log theta(J) - log theta(J - 1)) / width,     J the bin of u
         theta <- theta + g_k * mean over chains of f * (hit - theta)
 
     The gradient of the chain is multiplied by psi at its energy. The log weight is the integral of (psi - 1) / tau up to U(x), of
-    theta at the draw's own time: exact for any theta and any bound when energies are exact. It equals zeta log(theta / s) at the
-    edge of a heavy bin, and zeta log(Psi / s) everywhere if psi meets no bound, where s is the sum of theta over the bins whose
-    weight Psi takes somewhere: all but the top one (with forward slopes, but the first). So weights of different times compare, and
-    do not sink when theta runs into a bin that Psi does not know. In the open bins psi is 1, but for a cumulative field, whose
-    slope goes on in the top bin. Where energies are noisy, weights are biased once noise times slope is no longer small.
+    theta at the time of the draw: exact for any theta and any bound when energies are exact. It equals zeta log(theta / s) at the
+    edge of a heavy bin, and zeta log(Psi / s) everywhere if psi meets no bound. Here s is the sum of theta over the bins that Psi
+    knows, all but the top one (with forward slopes, but the first): weights of different times compare, and do not sink when theta
+    runs into the other bin. In the open bins psi is 1, except that a cumulative field keeps its slope in the top bin. Energy noise
+    biases the weights unless noise times slope is small.
 
-    Promises that draws with their weights follow exp(-U / tau), up to the step size and to what theta moves while the chain
-    mixes. A cumulative field with its large multipliers is made to find low energies fast.
+    Draws with their weights follow exp(-U / tau), up to the step size and to changes of theta while the chain mixes. A cumulative
+    field with its large multipliers finds low energies fast.
 
     Attributes:
         partition: the bins.
@@ -72,21 +105,21 @@ class Contour(Coupling):
         is_shared: whether the chains of a run learn one theta together, or each its own.
         slopes: "backward" as above, or "forward", (log theta(J + 1) - log theta(J)) / width.
         bounds: of psi; None leaves it free.
-        empty_step: a step of log theta above which the lower bin counts as empty, and psi is 1 in the upper one, where energies
-            end; None takes every step as a slope. Not for cumulative fields or forward slopes.
+        empty_step: a step of log theta above which the lower bin counts as empty, and psi is 1 in the upper one; None takes every
+            step as a slope. Not for cumulative fields or forward slopes.
         initial_theta: its m values, or "uniform", "decreasing", or "flat" (0.1 everywhere for a cumulative field).
-        is_frozen: whether theta stays as it starts.
-        warm_up: iterations of the plain sampler before anything is learned.
+        is_frozen: whether theta keeps its start.
+        warm_up: iterations of the plain sampler before theta is learned.
         offset: subtracted from energies.
-        noise: the standard deviation of energies at one position, where it is known; else the run measures it.
-        weight_rule: None for the exact weights; or regularized ones, for a zeta so large that these degenerate.
-        fold_times: when the scale of theta is folded in, often enough that it cannot underflow. Not given.
+        noise: the standard deviation of energies at one position, if known; else the run measures it.
+        weight_rule: None for the exact weights; regularized ones for a zeta so large that these degenerate.
+        fold_times: when the scale of theta is folded in, often enough that it cannot underflow. Not an argument.
 
     Reference:
         Deng 2021, Algorithms CSGLD (section 4.1), ICSGLD (4.2) and AWSGLD (4.3).
 
-    Differs from the thesis: its weight theta^zeta(J) belongs to a density that is constant on bins, which is not the one sampled;
-    its top-bin slope lets CSGLD escape to infinity; bounds, the rule for empty bins and the default gain are ours (`iso.thesis`).
+    Differs from the thesis: its weight theta^zeta(J) is that of a density constant on bins, not of the sampled one; its slope in
+    the top bin lets CSGLD escape to infinity. Bounds, the rule for empty bins and the default gain are new (see `iso.thesis`).
     """
 
     partition: Partition
@@ -120,8 +153,8 @@ class Contour(Coupling):
         if self.empty_step is not None:
             check_real("empty_step", self.empty_step, "Give a step of log theta, such as 5, or None.", above=0.0)
         object.__setattr__(self, "fold_times", fold_times(self.gain))
-        object.__setattr__(self, "initial_theta", as_theta("initial_theta", self.initial_theta))
-        check_initial_theta(self.initial_theta, self.partition.num_bins)
+        start = check_start("initial_theta", self.initial_theta, self.partition.num_bins)
+        object.__setattr__(self, "initial_theta", start)
 
     @property
     def traits(self) -> Traits:
@@ -136,21 +169,38 @@ class Contour(Coupling):
         return Multiplier(self.partition, self.zeta, self.slopes == "forward", self.bounds, is_cumulative, empty_step)
 
     def groups(self, num_chains: int) -> Array:
-        """The group of each chain, shape (P,): those that learn one theta together."""
+        """The group of each chain, shape (P,): chains of a group learn one theta."""
         return jnp.zeros(num_chains, jnp.int32) if self.is_shared else jnp.arange(num_chains, dtype=jnp.int32)
 
     def init(self, num_chains: int) -> ContourState:
-        groups = 1 if self.is_shared else num_chains
         start = starting_masses(self.initial_theta, self.partition.num_bins, self.field.is_cumulative)
-        masses = jnp.broadcast_to(jnp.asarray(start, jnp.result_type(float)), (groups, len(start)))
+        shape = (1 if self.is_shared else num_chains, len(start))
+        masses = jnp.broadcast_to(jnp.asarray(start, jnp.result_type(float)), shape)
         is_many = self.partition.num_bins >= _BINS_TO_TRACK * num_chains
         is_tracked = is_many and self.bounds is not None and not self.field.is_cumulative
-        return init_contour_state(self.multiplier, masses, self.groups(num_chains), is_tracked)
+        multiplier, group = self.multiplier, self.groups(num_chains)
+        histogram, bins = init_histogram(masses, multiplier.goes_on), jnp.zeros_like(group)
+        zeros = jnp.zeros(num_chains, masses.dtype)
+        return ContourState(
+            histogram,
+            energies=zeros,
+            temperature=jnp.ones((), masses.dtype),
+            bins=bins,
+            masses=zeros,
+            counts=tuple(jnp.zeros(num_chains, jnp.int32) for _ in range(3)),
+            extremes=(jnp.full_like(zeros, jnp.inf), jnp.full_like(zeros, -jnp.inf)),
+            total=multiplier.known_mass(histogram.levels[0]),
+            noise=jnp.zeros((2, num_chains), masses.dtype),
+            multiplier=jnp.ones_like(zeros),
+            anchor=multiplier.heaviest(histogram.levels[0]),
+            sums=init_sums(multiplier, masses, jnp.zeros((), masses.dtype)) if is_tracked else None,
+            logs=log_theta_around(histogram, group, bins, False) if is_tracked else None,
+        )
 
     def update(self, state: ContourState, draws: Any, inputs: CouplingInputs) -> tuple[ContourState, Move]:
         group = self.groups(len(inputs.energies))
         histogram = add(state.histogram, group, state.bins, state.masses)
-        total = state.total + self.per_group(jnp.where(self.multiplier.is_known(state.bins), state.masses, 0.0))
+        total = state.total + self._per_group(jnp.where(self.multiplier.is_known(state.bins), state.masses, 0.0))
         sums = state.sums
         if sums is not None and state.logs is not None:
             after = self._after(state.logs, state.bins, histogram, group)
@@ -165,13 +215,13 @@ class Contour(Coupling):
         log_psi = self.multiplier.log_psi(bins, energies, logs, slope)
         log_scale, log_heaviest = jnp.log(histogram.scale)[group], log_mass(histogram, group, state.anchor[group])
         strength = self.field.strength(Pulled(log_scale, logs.here, log_psi, log_heaviest, self.zeta))
-        histogram, masses = learn(self, histogram, strength, inputs)
+        histogram, masses = self._learn(histogram, strength, inputs)
         is_top = bins == self.partition.num_bins - 1
         seen = (bounded != psi) & ~is_warming, bounded < 0, is_top
         everyone = jnp.ones_like(inputs.energies)
         multiplier = jnp.where(inputs.is_alive, bounded, 1.0).astype(everyone.dtype)
         move = Move(inputs.step_size * everyone, inputs.temperature * everyone, multiplier, everyone)
-        # Where psi is 1 whatever the energy, there is nothing to undo, which an infinite temperature says.
+        # An infinite temperature marks a plain iteration, whose draws have one weight.
         is_plain = is_warming | (inputs.temperature <= 0)
         after = state._replace(
             histogram=histogram,
@@ -193,23 +243,40 @@ class Contour(Coupling):
         rescale = Periodic(every, self.rescaled, needs_data=False, later=later)
         if is_exact or self.noise is not None:
             return (rescale,)
-        return Periodic(_MEASURE_EVERY, self._with_noise), rescale
+        return Periodic(_MEASURE_EVERY, self._measure_noise), rescale
 
     def log_weights(self, state: ContourState) -> Array:
         return log_weights_of_draws(self, state)
 
     def statistics(self, state: ContourState) -> dict[str, Any]:
-        return statistics_of(self, state)
+        histogram = add(state.histogram, self.groups(len(state.bins)), state.bins, state.masses)
+        theta = jnp.cumsum(histogram.theta, axis=1) if self.field.is_cumulative else histogram.theta
+        num_bounded, num_negative, num_top = state.counts
+        num_measured, variances = jnp.sum(state.noise, axis=1)
+        measured = jnp.sqrt(jnp.where(num_measured > 0, variances / num_measured, jnp.nan))
+        noise = measured if self.noise is None else jnp.full_like(measured, self.noise)
+        # The root mean square, weighted by the mass of the bins.
+        inner = histogram.theta[:, 1:]
+        squares = jnp.where(inner > 0, inner * jnp.diff(jnp.log(theta), axis=1) ** 2, 0.0)
+        slope = jnp.sqrt(jnp.sum(squares, axis=1)) / self.partition.width
+        temperature = jnp.where(jnp.isfinite(state.temperature), state.temperature, 1.0)
+        return {
+            "theta": theta,
+            "num_bounded": num_bounded,
+            "num_negative": num_negative,
+            "num_top": num_top,
+            "lowest_multiplier": state.extremes[0],
+            "highest_multiplier": state.extremes[1],
+            "energy_noise": noise,
+            "weight_slopes": self.multiplier.excess_of_all(theta, temperature) / temperature,
+            "noise_times_slope": noise * self.zeta * slope,
+        }
 
     def diagnose(self, run: RunView) -> list[Check]:
         return diagnose(self, run, DEFAULT_BOUNDS)
 
-    def _with_noise(self, state: ContourState, measure: Callable[[int], CouplingInputs]) -> ContourState:
-        found = jnp.stack([part.astype(state.noise.dtype) for part in measured_variance(measure, _NUM_MEASURED)])
-        return state._replace(noise=state.noise + found)
-
     def rescaled(self, state: ContourState, measure: Any = None) -> ContourState:
-        """The same theta with its scale folded in, and what hangs on it."""
+        """The same theta with its scale folded in, and all that depends on the scale."""
         histogram = fold_scale(state.histogram)
         masses = state.masses * state.histogram.scale / histogram.scale
         sums, logs = state.sums, state.logs
@@ -219,8 +286,25 @@ class Contour(Coupling):
         anchor, total = self.multiplier.heaviest(histogram.levels[0]), self.multiplier.known_mass(histogram.levels[0])
         return state._replace(histogram=histogram, masses=masses, anchor=anchor, total=total, sums=sums, logs=logs)
 
-    def per_group(self, values: Array) -> Array:
-        """Sums over the chains of a group, of shape (G,), which is (1,) or (P,)."""
+    def _measure_noise(self, state: ContourState, measure: Callable[[int], CouplingInputs]) -> ContourState:
+        found = jnp.stack([part.astype(state.noise.dtype) for part in measured_variance(measure, _NUM_MEASURED)])
+        return state._replace(noise=state.noise + found)
+
+    def _learn(
+        self, histogram: ThetaHistogram, strength: Array, inputs: CouplingInputs
+    ) -> tuple[ThetaHistogram, Array]:
+        """The new scale, and the mass that each chain adds to its bin; chains that are not alive add none."""
+        is_learning = jnp.asarray(not self.is_frozen) & (inputs.iteration >= self.warm_up)
+        gain = jnp.where(is_learning, as_schedule(self.gain)(inputs.iteration), 0.0)
+        pull = jnp.where(inputs.is_alive, strength, 0.0)
+        number = jnp.maximum(self._per_group(inputs.is_alive.astype(pull.dtype)), 1.0)
+        wanted = gain * self._per_group(pull) / number
+        share = _MAX_MOVE / jnp.maximum(wanted, _MAX_MOVE)
+        scale = histogram.scale * (1.0 - share * wanted)
+        return histogram._replace(scale=scale), share * gain * pull / (number * scale)
+
+    def _per_group(self, values: Array) -> Array:
+        """Sums over the chains of each group, of shape (G,), which is (1,) or (P,)."""
         return jnp.sum(values, keepdims=True) if self.is_shared else values
 
     def _after(self, before: LogTheta, bins: Array, histogram: ThetaHistogram, group: Array) -> LogTheta:

@@ -1,4 +1,4 @@
-"""Checks on a contour: whether the multiplier flattens anything, and whether weights are what they should be."""
+"""Checks on a contour: whether the multiplier flattens the energy, and whether the weights are right."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -12,8 +12,7 @@ from isotherm.foundation.checks import Check, RunView
 if TYPE_CHECKING:
     from isotherm.contour.contour import Contour
 
-# Log weights may drift by this many standard errors, or by this much: a factor of two on the first eighth of the draws matters to
-# no average.
+# Log weights may drift by this many standard errors, or by this much: a factor of two on an eighth of the draws hardly matters.
 _MIN_ERRORS, _MIN_DRIFT = 5.0, 0.7
 
 
@@ -23,7 +22,7 @@ def diagnose(contour: "Contour", run: RunView, default_bounds: tuple[float, floa
         return []
     found = [*_multiplier(contour, run, default_bounds), *_first_bin(contour, run)]
     if not contour.field.is_cumulative:
-        # A running sum settles for as long as lower energies are found, which its weights allow for.
+        # A running sum moves whenever a lower energy is found; its weights allow for that.
         found += [*_settling(run), *_runaway(contour, run)]
     return [*found, *_noise(run)]
 
@@ -33,14 +32,14 @@ def _multiplier(contour: "Contour", run: RunView, default_bounds: tuple[float, f
     lowest, highest = float(np.min(stats["lowest_multiplier"])), float(np.max(stats["highest_multiplier"]))
     if highest - lowest < checks.FLAT_MULTIPLIER.limit:
         yield checks.FLAT_MULTIPLIER.found(
-            f"The multiplier stayed between {lowest:.6g} and {highest:.6g}: nothing was flattened, and this is the plain sampler.",
-            'Theta has hardly moved (raise `gain`, or lower `zeta` with the field "theta^zeta"), or all energies fell into an open '
-            "bin (move the partition to where they are).",
+            f"The multiplier stayed between {lowest:.6g} and {highest:.6g}: nothing was flattened, as with the plain sampler.",
+            'Theta hardly moved (raise `gain`, or lower `zeta` with the field "theta^zeta"), or all energies fell into an open bin '
+            "(move the partition to them).",
             range=highest - lowest,
         )
     bounded, top = (float(np.mean(stats[name])) / run.num_steps for name in ("num_bounded", "num_top"))
     low, high = contour.bounds or default_bounds
-    # Between the default bounds a chain is as stable as a plain one, and weights undo the flattening.
+    # Within the default bounds a chain is as stable as a plain one, and weights undo the flattening.
     if bounded > checks.BOUNDED_MULTIPLIER.limit and (low < default_bounds[0] or high > default_bounds[1]):
         yield checks.BOUNDED_MULTIPLIER.found(
             f"The multiplier sat at its bound in {bounded:.0%} of the iterations.",
@@ -53,7 +52,7 @@ def _multiplier(contour: "Contour", run: RunView, default_bounds: tuple[float, f
 
 
 def _first_bin(contour: "Contour", run: RunView) -> Iterator[Check]:
-    """Whether the draws lie below the first edge, where the recorded energies are those that the contour read."""
+    """Whether the draws lie below the first edge, if the recorded energies are those of the contour."""
     if not run.config.get("reads_whole_energy", True):
         return
     below = float(np.mean(np.asarray(run.energies) - contour.offset <= contour.partition.low))
@@ -66,7 +65,7 @@ def _first_bin(contour: "Contour", run: RunView) -> Iterator[Check]:
 
 
 def _settling(run: RunView) -> Iterator[Check]:
-    """Whether weights at the start of the draws come from another theta than later ones."""
+    """Whether log weights drift from the first draws to the later ones."""
     weights = np.asarray(run.log_weights)
     weights = weights.reshape(-1, weights.shape[-1])
     number = weights.shape[1]
@@ -76,7 +75,7 @@ def _settling(run: RunView) -> Iterator[Check]:
     spread, error = float(weights[:, number // 2 :].std()), float(moved.std(ddof=1)) / np.sqrt(len(moved))
     if abs(moved.mean()) >= max(checks.UNSETTLED_THETA.limit * spread, _MIN_ERRORS * error, _MIN_DRIFT):
         yield checks.UNSETTLED_THETA.found(
-            "Weights at the start of the draws are of another theta than later ones: theta had not settled.",
+            "The log weights of the first draws differ from those of later ones: theta had not settled.",
             "Lengthen the burn-in (`burn_in`), or run longer.",
             drift=abs(moved.mean()) / max(spread, 1e-300),
         )
@@ -86,24 +85,22 @@ def _runaway(contour: "Contour", run: RunView) -> Iterator[Check]:
     share = float(np.max(np.asarray(run.stats["theta"])[..., -1]))
     if isinstance(contour.field, Theta) and share > checks.RUNAWAY_THETA.limit:
         yield checks.RUNAWAY_THETA.found(
-            'Theta has run away into the top bin, where psi is 1 and nothing pushes it back: the field "theta" has no fixed point '
-            "here.",
+            'Theta has run away into the top bin, where psi is 1: the field "theta" has no fixed point here.',
             'Raise the partition above all energies, or use the field "psi".',
             theta=share,
         )
 
 
 def _noise(run: RunView) -> Iterator[Check]:
-    """What energy noise does to the weights, where that is known, or how large it may be."""
+    """Whether energy noise biases the weights: by the known error, else by a bound on it."""
     error, blur = run.config.get("weight_error"), float(np.max(run.stats.get("noise_times_slope", 0.0)))
     remedy = "use larger batches, a control variate, wider bins, or a smaller `zeta`."
     if error is not None and error > checks.WEIGHT_NOISE.limit:
         yield checks.WEIGHT_NOISE.found(
-            f"Noise on the energies makes weights wrong by a factor of up to {np.exp(error):.3g}, after the known part is "
-            "corrected.",
+            f"Energy noise makes weights wrong by a factor of up to {np.exp(error):.3g}, after correction of the known part.",
             remedy.capitalize(),
             error=error,
         )
     if error is None and blur > checks.WEIGHT_BLUR.limit and not run.config.get("is_exact"):
-        text = f"Energy noise times the slope of the weights is {blur:.2g}, so that weights are biased."
+        text = f"Energy noise times the slope of the weights is {blur:.2g}, which biases the weights."
         yield checks.WEIGHT_BLUR.found(text, remedy.capitalize(), blur=blur)

@@ -1,13 +1,12 @@
-"""What noise on the energies does to the weights of contour samplers.
+"""The bias of the weights of contour samplers by energy noise, and its correction.
 
-A chain feels the mean of psi over the noise, so that it follows exp(-U / T) over exp(E W(U + e)), where W is the integral of
-(psi - 1) / T and e the noise. Its draws carry exp(W(U + e)), whose mean is larger, by a factor exp(delta(U)) that changes with the
-energy wherever psi does:
+With noise e on the energy, a chain moves by the mean of psi over the noise, so that it follows exp(-U / T) / exp(E W(U + e)), where
+W is the integral of (psi - 1) / T. Its draws carry exp(W(U + e)), whose mean is larger by a factor exp(delta(U)):
 
     delta(u) = log E exp(W(u + e)) - E W(u + e)
 
-So a run takes a correction D(U + e) off, found such that E exp(W(u + e) - D(u + e)) = exp(E W(u + e)) for all u: exact for normal
-noise that is the same everywhere. With a further tilt a, which takes draws to another temperature, W is W(u) + a u.
+The correction D(U + e) is subtracted from W, with E exp(W(u + e) - D(u + e)) = exp(E W(u + e)) for all u. It is exact for normal
+noise of one variance. With a tilt a, which takes draws to another temperature, W is W(u) + a u.
 """
 
 from typing import Any, NamedTuple
@@ -15,17 +14,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
-# Nodes of Gauss and Hermite; rounds of the correction, each of which sees what the last one left.
+# Nodes of Gauss-Hermite quadrature; rounds of the correction.
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 _ROUNDS = 30
-# Rounds end where they do not lower what is left by this factor.
+# Rounds end when they do not lower the error by this factor.
 _MIN_GAIN = 0.98
-# Cells of the table that a correction is found on, and how far noise reaches beyond the energies, in its standard deviations.
+# Cells of the grid of a correction, and its reach beyond the energies, in standard deviations of the noise.
 _NUM_CELLS, _REACH = 600, 8.0
 # Quantiles of the energies at which a correction is judged.
 _TYPICAL = np.linspace(0.02, 0.98, 49)
-# Groups of draws by energy, in each of which noise is taken as one, and the fewest draws of a group.
+# Groups of draws by energy, each with one noise, and the fewest draws of a group.
 _MAX_GROUPS, _MIN_IN_GROUP = 12, 60
 
 
@@ -35,8 +34,8 @@ class WeightFunction(NamedTuple):
     Attributes:
         low: the first edge.
         width: of a bin.
-        slopes: of the log weight in every bin, (psi - 1) / T; the first and the last are open.
-        masses: of the bins, by which a correction is found, whatever draws are kept; None goes by the energies at hand.
+        slopes: of the log weight in every bin, (psi - 1) / T; the first and the last bin are open.
+        masses: of the bins, which place the grid of a correction; None places it by the energies given.
     """
 
     low: float
@@ -53,9 +52,9 @@ class WeightFunction(NamedTuple):
         return inside + self.slopes[0] * below + self.slopes[-1] * above
 
     def correction(self, energies: np.ndarray, noise: float, tilt: float = 0.0) -> tuple[np.ndarray, float]:
-        """What to take off W + tilt * u at noisy energies, and the most that is still wrong with log weights where draws are.
+        """D for W + tilt * u at noisy energies, and the largest error of log weights left at typical energies.
 
-        Found on a grid, round by round: what is left of the excess after the last correction is taken off too.
+        Each round on the grid adds the excess that the last correction left.
         """
         is_finite = np.isfinite(energies)
         if noise == 0.0 or not np.any(is_finite):
@@ -73,28 +72,33 @@ class WeightFunction(NamedTuple):
         exponents = self.at(nodes) + tilt * nodes
         found, best, least = np.zeros_like(grid), np.zeros_like(grid), np.inf
         for _ in range(_ROUNDS):
-            left = _log_mean_exp(exponents - np.interp(nodes, grid, found)) - wanted
+            left = scipy.special.logsumexp(exponents - np.interp(nodes, grid, found), axis=-1, b=_WEIGHTS) - wanted
             there = np.interp(typical, grid, left)
-            # A constant moves no mean, but normalizing constants.
+            # A constant error changes normalizing constants, though no mean.
             worst = max(float(np.ptp(there)), abs(float(np.mean(there))))
             if worst > _MIN_GAIN * least:
                 break
             best, least = found, worst
             found = found + left
-        # Rare energies take what typical ones take: where noise is as wide as what is flattened, rounds run away in the tails.
+        # Clipped to the range at typical energies: rounds diverge in the tails if noise is as wide as the flattened range.
         at_typical = np.interp(typical, grid, best)
         taken = np.interp(np.where(is_finite, energies, low), grid, best)
         return np.clip(taken, at_typical.min(), at_typical.max()), least
 
 
-def noise_to_take_off(
+def noise_correction(
     energies: np.ndarray, stats: dict[str, Any], config: dict[str, Any], tilt: float = 0.0
 ) -> tuple[np.ndarray, float] | None:
-    """What noise adds to log weights, and to a tilt, at energies (chain, draw), and the most that is left when it is taken off.
+    """The correction of log weights, and of a tilt, for energy noise, and the largest error that it leaves.
 
-    None where it cannot be told: of exact energies, of weights that are no integral of psi, or where the coupling read other
-    energies than were recorded.
+    Energies are (chain, draw), or (run, chain, draw) with statistics of every run. None for exact energies, for weights that are no
+    integral of psi, and for couplings that read other energies than were recorded.
     """
+    if energies.ndim == 3:
+        needed = {name: np.asarray(stats[name]) for name in ("weight_slopes", "energy_noise", "theta")}
+        runs = [{name: value[number] for name, value in needed.items()} for number in range(len(energies))]
+        found = [noise_correction(own, one, config, tilt) for own, one in zip(energies, runs, strict=True)]
+        return _stacked([one for one in found if one is not None]) if None not in found else None
     functions = weight_functions(stats, config)
     if functions is None or config.get("is_exact") or not config.get("reads_whole_energy", True):
         return None
@@ -104,31 +108,16 @@ def noise_to_take_off(
     energies = np.asarray(energies, np.float64)
     if len(functions) == 1:
         return functions[0].correction(energies, float(np.sqrt(np.mean(squares))), tilt)
-    found = [
-        f.correction(own, float(noise), tilt)
-        for f, own, noise in zip(functions, energies, np.sqrt(squares), strict=True)
-    ]
-    return np.stack([taken for taken, _ in found]), max(left for _, left in found)
+    chains = zip(functions, energies, np.sqrt(squares), strict=True)
+    return _stacked([function.correction(own, float(noise), tilt) for function, own, noise in chains])
 
 
-def of_runs(
-    energies: np.ndarray, stats: dict[str, Any], config: dict[str, Any], tilt: float = 0.0
-) -> tuple[np.ndarray, float] | None:
-    """The same for energies (chain, draw), or (run, chain, draw) with statistics of every run."""
-    if energies.ndim == 2:
-        return noise_to_take_off(energies, stats, config, tilt)
-    needed = {name: np.asarray(stats[name]) for name in ("weight_slopes", "energy_noise", "theta")}
-    found = []
-    for number, own in enumerate(energies):
-        one = noise_to_take_off(own, {name: value[number] for name, value in needed.items()}, config, tilt)
-        if one is None:
-            return None
-        found.append(one)
-    return np.stack([taken for taken, _ in found]), max(left for _, left in found)
+def _stacked(found: list[tuple[np.ndarray, float]]) -> tuple[np.ndarray, float]:
+    return np.stack([correction for correction, _ in found]), max(left for _, left in found)
 
 
 def weight_functions(stats: dict[str, Any], config: dict[str, Any]) -> list[WeightFunction] | None:
-    """Those of a run without an axis of runs, one for every theta; None where weights are not such integrals."""
+    """The weight function of every theta of one run; None for weights that are no integral of psi."""
     edges, slopes = config.get("weight_edges"), stats.get("weight_slopes")
     if slopes is None or edges is None:
         return None
@@ -140,7 +129,7 @@ def weight_functions(stats: dict[str, Any], config: dict[str, Any]) -> list[Weig
 
 
 def local_noise(energies: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """The standard deviation of energies at every draw, from two independent ones, as it is among draws of like energy."""
+    """The standard deviation of the noise at every draw, from two independent energies, pooled over draws of similar energy."""
     mean, square = 0.5 * (energies + others).reshape(-1), 0.5 * ((energies - others) ** 2).reshape(-1)
     is_known = np.isfinite(mean) & np.isfinite(square)
     found = np.zeros_like(mean)
@@ -148,7 +137,3 @@ def local_noise(energies: np.ndarray, others: np.ndarray) -> np.ndarray:
     for group in np.array_split(order, max(min(len(order) // _MIN_IN_GROUP, _MAX_GROUPS), 1)):
         found[group] = np.sqrt(np.mean(square[group])) if len(group) else 0.0
     return found.reshape(energies.shape)
-
-
-def _log_mean_exp(values: np.ndarray) -> np.ndarray:
-    return scipy.special.logsumexp(values, axis=-1, b=_WEIGHTS)

@@ -1,4 +1,4 @@
-"""The random fields that move theta: how strongly a chain pulls the weight of its bin."""
+"""The random fields that move theta: the strength with which a chain raises the weight of its bin."""
 
 import dataclasses
 from typing import Any, NamedTuple
@@ -11,13 +11,13 @@ from isotherm.foundation.parts import Part
 
 
 class Pulled(NamedTuple):
-    """What a field sees of the P chains; logarithms of theta are without its scale.
+    """The P chains of a field; logarithms of theta are without its scale.
 
     Attributes:
         log_scale: of theta.
         log_theta: at the bins.
         log_psi: log Psi at the energies, without bounds.
-        log_heaviest: log theta at the heaviest bin that Psi knew when the scale was last folded in.
+        log_heaviest: log theta at the heaviest known bin of the last fold of the scale.
         zeta: how far to flatten.
     """
 
@@ -32,22 +32,21 @@ class Field(Part):
     """Base of the fields f in theta <- theta + gain * f * (hit - theta).
 
     Attributes:
-        is_cumulative: whether theta is a running sum: all bins from the chain's own on are hit, and the multiplier goes on growing
-            in the top bin.
+        is_cumulative: whether theta is a running sum: a chain hits all bins from its own on, and the top bin has a slope.
     """
 
     is_cumulative: bool = False
 
     def strength(self, seen: Pulled) -> Array:
-        """How strongly each chain pulls, shape (P,), at most 1."""
+        """F of each chain, shape (P,), at most 1."""
         raise TypeError(f"{type(self).__name__} must define `strength`.")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Psi(Field):
-    """f = Psi^zeta at the energy, over that of a heavy bin. Its fixed point is the mass of each bin, and it is the stable one.
+    """f = Psi^zeta at the energy over that of a heavy bin, so that theta moves for any number of bins and any zeta.
 
-    Relative to a heavy bin, theta moves however many bins there are and whatever zeta is.
+    Its fixed point is the mass of each bin, and stable.
     """
 
     def strength(self, seen: Pulled) -> Array:
@@ -56,11 +55,11 @@ class Psi(Field):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ThetaPower(Field):
-    """f = theta^zeta at the bin: the thesis' CSGLD. It hardly moves when zeta is large: 200 bins at zeta 10 start with 200^-10.
+    """f = theta^zeta at the bin: the thesis' CSGLD. At a large zeta theta hardly moves: for 200 bins and zeta 10, f is 200^-10.
 
     Attributes:
-        perturbation: added to f, so that theta moves at a large zeta too. The fixed point is then no longer the mass of each bin,
-            but the weights stay those of the theta that was used.
+        perturbation: added to f, so that theta moves at a large zeta. The fixed point is then not the mass of each bin; weights
+            remain correct for the theta in use.
     """
 
     perturbation: float = 0.0
@@ -76,7 +75,7 @@ class ThetaPower(Field):
 class Theta(Field):
     """f = theta at the bin: the thesis' ICSGLD.
 
-    It has no fixed point when chains meet the top bin, where psi is 1 and nothing pushes them back: theta runs away into it.
+    It has no fixed point when chains reach the top bin, where psi is 1: theta runs away into that bin.
     """
 
     def strength(self, seen: Pulled) -> Array:
@@ -94,7 +93,7 @@ FIELDS = {"psi": Psi, "theta^zeta": ThetaPower, "theta": Theta, "cumulative": Cu
 
 
 def as_field(given: Any) -> Field:
-    """A field from itself or from its name."""
+    """A field, given as such or by its name."""
     if isinstance(given, Field):
         return given
     if not isinstance(given, str) or given not in FIELDS:

@@ -10,7 +10,7 @@ from jax import Array
 from isotherm.foundation.errors import check_integer, check_real, refuse
 from isotherm.foundation.parts import Part, Static
 
-# Bins below the lowest energy of a pilot, and the most above it.
+# Bins below the lowest energy of a pilot, and at most above it.
 NUM_BELOW, _MAX_ABOVE = 200, 800
 
 
@@ -18,8 +18,8 @@ NUM_BELOW, _MAX_ABOVE = 200, 800
 class Partition(Part):
     """m bins: (-inf, low], (low, low + width], ..., (low + (m - 2) width, inf).
 
-    The first bin must be reachable: `low` should lie above the lowest energy that chains meet. An empty first bin loses all
-    its weight, and the multiplier above it grows up to its bound.
+    Chains must reach the first bin: `low` should lie above their lowest energy. An empty first bin loses all its weight, and the
+    multiplier above it grows up to its bound.
 
     Attributes:
         low: the first edge.
@@ -46,13 +46,13 @@ class Partition(Part):
         return self.low + self.width * np.arange(self.num_bins - 1)
 
     def index(self, energies: Array) -> Array:
-        """The bin of each energy; the top bin where it is not a number."""
+        """The bin of each energy; the top bin for NaN."""
         place = jnp.ceil((energies - self.low) / self.width)
         bounded = jnp.clip(jnp.nan_to_num(place, nan=self.num_bins - 1), 0, self.num_bins - 1)
         return bounded.astype(jnp.int32)
 
     def left(self, index: Array) -> Array:
-        """The left edge of each bin; of the first, whose left end is open, its right edge less the width."""
+        """The left edge of each bin; for the first, which is open, its right edge minus the width."""
         return self.low + self.width * (index - 1).astype(jnp.result_type(self.width))
 
 
@@ -72,12 +72,12 @@ def uniform_partition(low: float, high: float, num_bins: int) -> Partition:
 
 
 class FoundPartition(NamedTuple):
-    """What pilot runs found for a contour.
+    """The result of pilot runs for a contour.
 
     Attributes:
         partition: the bins.
         noise: the standard deviation of energies at one position.
-        bins_met: the bins of energies at the temperature of the sampler, a histogram for theta to start from.
+        bins_met: the bins of the energies at the sampler's temperature, for a start of theta.
     """
 
     partition: Partition
@@ -85,26 +85,24 @@ class FoundPartition(NamedTuple):
     bins_met: np.ndarray
 
     def as_json(self) -> dict[str, Any]:
-        """What was found in types that JSON can hold."""
         counts = np.bincount(self.bins_met, minlength=self.partition.num_bins).tolist()
         return {**dataclasses.asdict(self.partition), "noise": self.noise, "counts": counts}
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> "FoundPartition":
-        """What was found from its `as_json`."""
         bins = Partition(*(stored[name] for name in ("low", "width", "num_bins")))
         return cls(bins, stored["noise"], np.repeat(np.arange(bins.num_bins), stored["counts"]))
 
 
 @dataclasses.dataclass(frozen=True)
 class PartitionSearch:
-    """A partition that short runs of the plain sampler find, or check.
+    """A partition found, or checked, by short runs of the plain sampler.
 
     Attributes:
-        num_steps: iterations of the pilot, once at the sampler's temperature and once at ten times that. It is run again, twice as
-            long, up to 8 times that, while its energies at the sampler's temperature still drift.
-        partition: to be checked: it is refused if no energy of the pilot fell between its ends. None makes one.
-        width: of the bins that are made, in standard deviations of the energies at the sampler's temperature.
+        num_steps: iterations of the pilot, once at the sampler's temperature and once at ten times that. While energies at the
+            sampler's temperature drift, it is repeated with twice the iterations, up to 8 times `num_steps`.
+        partition: a partition to check, refused if no energy of the pilot falls between its ends; None finds one.
+        width: of a bin, in standard deviations of the energies at the sampler's temperature.
         num_below: bins below the lowest energy of the pilot; 0 puts a tenth of the energies into the first bin.
         offset: subtracted from energies.
     """
@@ -121,7 +119,7 @@ class PartitionSearch:
         check_real("width", self.width, "Give standard deviations of the energies, such as 0.5.", above=0.0)
 
     def example(self, plain: Any) -> FoundPartition:
-        """A partition on which options can be checked."""
+        """A partition to check options on."""
         return FoundPartition(self.partition or Partition(0.0, 1.0, 10), 0.0, np.zeros(1, int))
 
     def fit(self, cold: np.ndarray, hot: np.ndarray, noise: float) -> FoundPartition:
@@ -132,34 +130,21 @@ class PartitionSearch:
             refuse("partition", "found by a pilot", "no finite energy in it", "Lower `step_size`, or use a `box`.")
         bins = self.partition
         if bins is None:
-            bins = fitted_partition(cold, every, max(noise, self.width * _spread(cold)), self.num_below)
+            bins = self._fitted(cold[len(cold) // 2 :], float(np.quantile(every, 0.999)), noise)
         elif not np.any((every > bins.edges[0]) & (every <= bins.edges[-1])):
             remedy = f"The pilot saw energies from {every.min():.6g} to {every.max():.6g}: choose a partition of these."
             got = f"({bins.edges[0]:.6g}, {bins.edges[-1]:.6g}), never entered"
             refuse("partition", "where energies are", got, remedy)
         return FoundPartition(bins, noise, np.asarray(bins.index(jnp.asarray(cold))))
 
-
-def fitted_partition(cold: np.ndarray, every: np.ndarray, width: float, num_below: int) -> Partition:
-    """Bins from far below the later cold energies, should chains go further down, to the highest of all.
-
-    Args:
-        cold: energies at the sampler's temperature, in order.
-        every: these and others.
-        width: of a bin.
-        num_below: bins below the lowest of the later cold energies; 0 puts a tenth of these into the first bin.
-    """
-    settled = cold[len(cold) // 2 :]
-    highest = float(np.quantile(every, 0.999))
-    size = max(width, 1e-6 * max(abs(highest), 1.0))
-    low = float(settled.min()) - (num_below - 1) * size if num_below else float(np.quantile(settled, 0.1))
-    num_above = int(np.clip(np.ceil((highest - low) / size), 4, num_below + _MAX_ABOVE))
-    return Partition(low, size, num_above + 2)
-
-
-def _spread(cold: np.ndarray) -> float:
-    """The standard deviation of the later energies, over which their distribution changes."""
-    return float(cold[len(cold) // 2 :].std())
+    def _fitted(self, settled: np.ndarray, highest: float, noise: float) -> Partition:
+        """Bins from far below the settled energies, in case chains go further down, to the highest energy."""
+        width = max(noise, self.width * float(settled.std()), 1e-6 * max(abs(highest), 1.0))
+        low = (
+            float(settled.min()) - (self.num_below - 1) * width if self.num_below else float(np.quantile(settled, 0.1))
+        )
+        num_above = int(np.clip(np.ceil((highest - low) / width), 4, self.num_below + _MAX_ABOVE))
+        return Partition(low, width, num_above + 2)
 
 
 def as_partition(given: Any) -> Partition | PartitionSearch:

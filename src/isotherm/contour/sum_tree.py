@@ -1,4 +1,4 @@
-"""Many numbers with the sums of 32 of them, of 1024, and so on: a change or a sum of all before a place touches a few."""
+"""Numbers with sums of 32 of them, of 1024, and so on: an addition or a prefix sum touches a few of them."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from jax.custom_batching import custom_vmap
 BRANCHES = 32
 _MAX_SLICES = 32
 
-# The numbers, shape (G, n), and their sums, level by level.
+# Numbers, shape (G, n), and their sums, level by level.
 Levels = tuple[Array, ...]
 
 
@@ -29,7 +29,7 @@ def sums_of_branches(level: Array) -> Array:
 
 
 def add_to_levels(levels: Levels, group: Array, index: Array, numbers: Array) -> Levels:
-    """After `numbers` were added at places."""
+    """Add `numbers` at places."""
     added = []
     for level in levels:
         added.append(add_at(level, group, index, numbers.astype(level.dtype)))
@@ -39,10 +39,10 @@ def add_to_levels(levels: Levels, group: Array, index: Array, numbers: Array) ->
 
 @custom_vmap
 def add_at(level: Array, group: Array, index: Array, numbers: Array) -> Array:
-    """`level` of shape (G, n) after `numbers` were added at places.
+    """Add `numbers` at places of `level`, shape (G, n).
 
-    For few places one slice is updated after another: XLA turns a scatter into a loop of many small operations. Where runs are
-    batched there is one scatter for all of them.
+    For few places one slice is updated after another, since XLA turns a scatter into a loop of many small operations. Under `vmap`
+    one scatter serves all runs.
     """
     if len(index) > _MAX_SLICES:
         return level.at[group, index].add(numbers)
@@ -79,5 +79,5 @@ def prefix_sums(levels: Levels, group: Array, index: Array) -> Array:
 
 
 def quotient(index: Array, length: int) -> Array:
-    """Index // length for indices that are not negative, in one operation and in their own type."""
+    """Index // length for indices of at least 0, in one operation and in their own type."""
     return lax.div(index, jnp.asarray(length, index.dtype))

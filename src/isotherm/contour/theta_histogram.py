@@ -1,8 +1,8 @@
-"""Theta, the learned weights of the bins, stored so that an iteration touches a few of them, however many there are.
+"""Theta, the learned weights of the bins, stored so that an iteration touches a few bins, however many there are.
 
-All three recursions of the thesis are theta <- (1 - c) theta + c * hit. The factor is kept aside as a scale, so that an
-iteration adds to single bins. The scale is folded in at fixed iterations, before it can underflow. Masses are in large units: bins
-that are not hit lose weight for ever, and single precision then reaches down to exp(-150) of the heaviest one.
+All three recursions of the thesis are theta <- (1 - c) theta + c * hit. The factor 1 - c is stored apart as a scale, so that an
+iteration adds to single bins, and folded in at fixed iterations before it can underflow. Masses are in large units: a bin without
+hits loses mass in every iteration, and single precision then reaches down to exp(-150) of the heaviest bin.
 """
 
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from jax import Array, lax
 from jax.custom_batching import custom_vmap
 
 from isotherm.contour.sum_tree import add_to_levels, levels_of, prefix_sums
-from isotherm.foundation.errors import check_real
+from isotherm.foundation.errors import check_choice, check_real, refuse, short
 from isotherm.foundation.schedules import Schedule, values_at
 
 FLOOR = 1e-37
@@ -22,7 +22,7 @@ _UNIT = 1e28
 # The scale may fall to exp of minus this between two folds: masses then stay below the largest number.
 LOWEST_LOG_SCALE = 20.0
 _MAX_PERIOD = 16_384
-# Iterations from which another period may hold; multiples of all periods.
+# Iterations from which a longer period may hold; multiples of all periods.
 _LATER = (1 << 14, 1 << 17)
 
 
@@ -30,7 +30,7 @@ class ThetaHistogram(NamedTuple):
     """Theta of m bins for each of G groups of chains: theta = scale * levels[0].
 
     Attributes:
-        levels: masses, shape (G, m), and where prefix sums are asked for, sums of 32 of them, of 1024, and so on.
+        levels: masses, shape (G, m); if prefix sums are needed, also sums of 32 masses, of 1024, and so on.
         scale: shape (G,).
     """
 
@@ -52,18 +52,23 @@ class LogTheta(NamedTuple):
 
     @property
     def steps(self) -> tuple[Array, Array]:
-        """Up to the bins, and up from them."""
+        """The step from the bin below, and the step to the bin above."""
         return self.here - self.below, self.above - self.here
 
 
 def init_histogram(masses: Array, has_sums: bool) -> ThetaHistogram:
     """Theta equal to `masses`, of shape (G, m)."""
-    lowest = jnp.maximum(_UNIT * jnp.asarray(masses), FLOOR)
-    return ThetaHistogram(_levels(lowest, has_sums), jnp.full(len(lowest), 1 / _UNIT, lowest.dtype))
+    return _in_units(_UNIT * jnp.asarray(masses), has_sums)
+
+
+def _in_units(masses: Array, has_sums: bool) -> ThetaHistogram:
+    lowest = jnp.maximum(masses, FLOOR)
+    levels = levels_of(lowest) if has_sums else (lowest,)
+    return ThetaHistogram(levels, jnp.full(len(lowest), 1 / _UNIT, lowest.dtype))
 
 
 def add(histogram: ThetaHistogram, group: Array, index: Array, masses: Array) -> ThetaHistogram:
-    """After `masses` (before the scale) were added to bins."""
+    """Add `masses` (before the scale) to bins."""
     return histogram._replace(levels=add_to_levels(histogram.levels, group, index, masses))
 
 
@@ -71,23 +76,18 @@ def log_theta_around(histogram: ThetaHistogram, group: Array, bins: Array, is_cu
     """Log theta around bins."""
     if is_cumulative:
         below = prefix_sums(histogram.levels, group, bins)
-        here = below + masses_at(histogram, group, bins)
+        here = below + _read(histogram.levels[0], group, bins)
         values = [below, here, here]
     else:
         last = histogram.levels[0].shape[1] - 1
         places = jnp.maximum(bins - 1, 0), bins, jnp.minimum(bins + 1, last)
-        values = [masses_at(histogram, group, place) for place in places]
+        values = [_read(histogram.levels[0], group, place) for place in places]
     return LogTheta(*(jnp.log(jnp.maximum(value, FLOOR)) for value in values))
-
-
-def masses_at(histogram: ThetaHistogram, group: Array, index: Array) -> Array:
-    """Masses of bins, before the scale."""
-    return _read(histogram.levels[0], group, index)
 
 
 def log_mass(histogram: ThetaHistogram, group: Array, index: Array) -> Array:
     """Logarithms of the masses of bins, before the scale."""
-    return jnp.log(jnp.maximum(masses_at(histogram, group, index), FLOOR))
+    return jnp.log(jnp.maximum(_read(histogram.levels[0], group, index), FLOOR))
 
 
 @custom_vmap
@@ -104,22 +104,17 @@ def _(_size: int, is_batched: Any, *arguments: Array) -> tuple[Array, bool]:
 
 
 def fold_scale(histogram: ThetaHistogram) -> ThetaHistogram:
-    """The same theta with the scale that histograms start with.
+    """The same theta with the scale of a new histogram.
 
-    Sums are made anew from the masses: kept up by single additions alone they drift away from these in single precision.
+    Sums are recomputed from the masses, since single additions drift in single precision.
     """
-    lowest = jnp.maximum(_UNIT * histogram.scale[:, None] * histogram.levels[0], FLOOR)
-    return ThetaHistogram(_levels(lowest, len(histogram.levels) > 1), jnp.full_like(histogram.scale, 1 / _UNIT))
-
-
-def _levels(lowest: Array, has_sums: bool) -> tuple[Array, ...]:
-    return levels_of(lowest) if has_sums else (lowest,)
+    return _in_units(_UNIT * histogram.scale[:, None] * histogram.levels[0], len(histogram.levels) > 1)
 
 
 def fold_times(gain: Schedule) -> tuple[int, tuple[tuple[int, int], ...]]:
-    """Iterations after which the scale must be folded in, a power of two, at first and from later iterations on.
+    """Iterations between two folds, a power of two: from iteration 0, and from later iterations on.
 
-    A fold touches every bin, and a gain that falls lets it wait. Refuses a gain out of range.
+    A fold touches every bin; it is needed less often when the gain has fallen. Refuses a gain out of range.
     """
     counts = np.unique(np.concatenate([[0], np.geomspace(1, 1e8, 60), _LATER]).astype(np.int32))
     with jax.ensure_compile_time_eval():
@@ -133,3 +128,36 @@ def fold_times(gain: Schedule) -> tuple[int, tuple[tuple[int, int], ...]]:
 def _period(largest: float) -> int:
     longest = int(np.clip(LOWEST_LOG_SCALE / -np.log1p(-min(largest, 1 - 1e-7)), 1, _MAX_PERIOD))
     return 1 << (longest.bit_length() - 1)
+
+
+def check_start(name: str, given: Any, num_bins: int) -> Any:
+    """The name of a start of theta, or its values as an array; refuse anything else."""
+    if isinstance(given, str):
+        return check_choice(name, given, ("uniform", "decreasing", "flat"))
+    try:
+        theta = np.asarray(given, float)
+    except (TypeError, ValueError):
+        refuse(name, "positive numbers, one for every bin", short(given), "Give a value for every bin.")
+    if theta.shape != (num_bins,) or not np.all(theta > 0) or not np.all(np.isfinite(theta)):
+        refuse(name, f"{num_bins} positive numbers", f"{theta.shape}", "Give a value for every bin.")
+    return theta
+
+
+def starting_masses(start: Any, num_bins: int, is_cumulative: bool) -> Any:
+    """The masses of the bins, shape (m,): theta itself, or its increments for a running sum.
+
+    `start` is "uniform", "decreasing" (linearly), "flat" (0.1 everywhere for a running sum), or theta.
+    """
+    if not isinstance(start, str):
+        return jnp.diff(start, prepend=0.0) if is_cumulative else start
+    if start == "flat" and is_cumulative:
+        return np.concatenate([[0.1], np.zeros(num_bins - 1)])
+    falling = np.arange(num_bins, 0, -1.0)
+    return falling / falling.sum() if start == "decreasing" else np.full(num_bins, 1 / num_bins)
+
+
+def masses_of(bins: np.ndarray, num_bins: int, is_cumulative: bool) -> np.ndarray:
+    """Theta from the bins that a pilot visited; no bin is empty."""
+    counts = np.bincount(bins, minlength=num_bins) / max(len(bins), 1) + 1e-4
+    theta = counts / counts.sum()
+    return np.cumsum(theta) if is_cumulative else theta

@@ -9,7 +9,7 @@ from typing import Any, Self
 import jax
 import numpy as np
 
-from isotherm.contour import energy_noise
+from isotherm.contour.energy_noise import noise_correction
 from isotherm.foundation.checks import Check
 from isotherm.foundation.errors import check_folder, check_real, check_written_path, refuse, short
 from isotherm.run import energies as by_energy
@@ -78,7 +78,7 @@ class Run:
         """The run with the weights of a contour sampler corrected for energy noise, which is known at the end."""
         if "weight_slopes" not in self.stats or self.config.get("is_exact") or "weight_error" in self.config:
             return self
-        found = energy_noise.of_runs(np.asarray(self.energies), self.stats, self.config)
+        found = noise_correction(np.asarray(self.energies), self.stats, self.config)
         if found is None:
             return self
         weights = np.asarray(self.log_weights)
@@ -328,8 +328,8 @@ class Run:
         slope = 1.0 / self.temperature - 1.0 / to
         if "weight_error" not in self.config or "weight_slopes" not in self.stats:
             return tilt, None
-        at_once = energy_noise.of_runs(energies, self.stats, self.config, slope)
-        before = energy_noise.of_runs(energies, self.stats, self.config)
+        at_once = noise_correction(energies, self.stats, self.config, slope)
+        before = noise_correction(energies, self.stats, self.config)
         if at_once is None or before is None:
             return tilt, None
         return tilt - (at_once[0] - before[0]), at_once[1]

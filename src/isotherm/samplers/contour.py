@@ -4,7 +4,7 @@ from typing import Any, Unpack
 
 from isotherm.contour import Contour, Partition
 from isotherm.contour.partition import as_partition
-from isotherm.contour.start import as_theta, check_initial_theta
+from isotherm.contour.theta_histogram import check_start
 from isotherm.foundation.docstrings import defaults_of
 from isotherm.foundation.errors import refuse
 from isotherm.foundation.gains import PolynomialGain
@@ -243,10 +243,10 @@ def ksgld(
 
     Differs from the thesis: as `csgld` does.
     """
-    bins, masses = as_partition(partition), as_theta("theta", theta)
+    bins = as_partition(partition)
     if not isinstance(bins, Partition):
         refuse("partition", "explicit bins for a known `theta`", repr(partition), "Give (low, high, num_bins).")
-    check_initial_theta(masses, bins.num_bins, "theta")
+    masses = check_start("theta", theta, bins.num_bins)
     coupling = Contour(bins, zeta, slopes=slopes, bounds=bounds, initial_theta=masses, is_frozen=True)
     own = {**defaults_of(WeightedOptions), "temperature": temperature, "box": box}
     return weighted_sampler("ksgld", SGLD(), step_size, coupling, own)

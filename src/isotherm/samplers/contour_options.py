@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypedDict
 from isotherm.contour import Contour, Partition, RegularizedWeights, ThetaPower
 from isotherm.contour.fields import Field, as_field
 from isotherm.contour.partition import FoundPartition, as_partition
-from isotherm.contour.start import masses_of
+from isotherm.contour.theta_histogram import masses_of
 from isotherm.coupling import Coupling, Independent
 from isotherm.estimators import Estimator, Plain
 from isotherm.foundation.docstrings import defaults_of

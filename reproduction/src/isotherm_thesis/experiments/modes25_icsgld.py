@@ -19,7 +19,7 @@ from scipy.spatial import KDTree
 
 from isotherm.api import sample, sweep
 from isotherm.contour import Partition
-from isotherm.contour.start import masses_of
+from isotherm.contour.theta_histogram import masses_of
 from isotherm.demo.plots import draw_maps, page, styled
 from isotherm.demo.result import Row, variations_of
 from isotherm.foundation.gains import PolynomialGain
