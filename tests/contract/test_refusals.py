@@ -97,7 +97,7 @@ CASES = {
     ),
     "particles in one place": (
         lambda: start(sampler=iso.svgd(step_size=0.1), num_chains=5),
-        r"`init` must be different for every chain; got one position for all. Particles that start together stay together",
+        r"`init` must be different for every chain; got one position for all. Equal particles stay equal",
     ),
     "rows for chains": (
         lambda: start(init=jnp.zeros((3, 2)), num_chains=3),

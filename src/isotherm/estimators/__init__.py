@@ -1,7 +1,6 @@
-"""Where energies and gradients come from."""
+"""Estimators, which give energies and gradients."""
 
 from isotherm.estimators.control_variate import ControlVariate
-from isotherm.estimators.estimator import EnergyAndGradient, Estimator
-from isotherm.estimators.plain import Plain
+from isotherm.estimators.estimator import EnergyAndGradient, Estimator, Plain
 
 __all__ = ["ControlVariate", "EnergyAndGradient", "Estimator", "Plain"]

@@ -1,4 +1,4 @@
-"""Energies with a control variate: far less noise at the cost of one more forward pass, and of a full pass now and then."""
+"""Energies with a control variate: far less noise, for one more forward pass and a full pass from time to time."""
 
 import dataclasses
 from typing import Any, NamedTuple
@@ -7,8 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from isotherm.estimators.estimator import EnergyAndGradient, Estimator, Refreshed
-from isotherm.estimators.plain import Plain
+from isotherm.estimators.estimator import EnergyAndGradient, Estimator, Plain, Refreshed
 from isotherm.foundation.errors import check_integer, check_real, refuse
 from isotherm.foundation.parts import Static
 from isotherm.foundation.periodic import Periodic
@@ -16,7 +15,7 @@ from isotherm.potentials.potential import Potential
 
 
 class Anchor(NamedTuple):
-    """What a replica keeps of its last refresh: where it was, its energy there on all data, and its coefficient."""
+    """The last refresh of a replica: its position, its energy there on all data, and its coefficient."""
 
     position: Any
     model_state: Any
@@ -26,17 +25,17 @@ class Anchor(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ControlVariate(Estimator):
-    r"""The energy of a batch, corrected by what the same batch says at an anchor.
+    r"""The energy of a batch, corrected by the error of the same batch at an anchor.
 
         U~(x) + c * ( U~(anchor) - U(anchor) ),        anchor <- x every m iterations
 
-    The gradient stays that of the batch. With c = -1 this is the SVRG estimator. With `is_adaptive`, c is the regression
-    coefficient -Cov(U~(x), U~(anchor)) / Var(U~(anchor)) over batches, measured against the old anchor before it is refreshed, and
-    smoothed. Anchor and coefficient belong to the replica and stay with its parameters.
+    The gradient is that of the batch. With c = -1 this is the SVRG estimator. With `is_adaptive`, c is the smoothed regression
+    coefficient -Cov(U~(x), U~(anchor)) / Var(U~(anchor)) over batches, with the old anchor, before its refresh. Anchor and
+    coefficient belong to the replica and stay with its parameters.
 
     Attributes:
         refresh_every: m.
-        is_adaptive: whether c is estimated; otherwise it is -1.
+        is_adaptive: whether c is estimated; else it is -1.
         smoothing: weight of a new coefficient.
         num_regressed: batches from which a coefficient is estimated.
 
@@ -64,7 +63,7 @@ class ControlVariate(Estimator):
             refuse("estimator", "plain for a potential without batches", "a control variate", remedy)
 
     def init(self, potential: Potential, position: Any, model_state: Any) -> Anchor:
-        # The refresh of iteration 0 comes before the first move. What is measured before it is not a number, and does not count.
+        # NaN until the refresh of iteration 0, which comes before the first move.
         dtype = jnp.result_type(*jax.tree.leaves(position))
         return Anchor(position, model_state, jnp.full((), jnp.nan, dtype), -jnp.ones((), dtype))
 
@@ -100,13 +99,13 @@ class ControlVariate(Estimator):
         return Anchor(seen.position, seen.model_state, seen.full_energy.astype(coefficient.dtype), coefficient)
 
     def _correction(self, potential: Potential, state: Anchor, batch: Any, noise: Any) -> tuple[Array, Array | None]:
-        """What the same batch says at the anchor: what is added to the energy, and to its residuals."""
+        """The terms that are added to the energy and to its residuals."""
         found = lax.stop_gradient(potential.evaluate(state.position, batch, noise, state.model_state))
         residuals = None if found.residuals is None else state.coefficient * found.residuals
         return state.coefficient * (found.energy - state.full_energy), residuals
 
     def _regress(self, potential: Potential, state: Anchor, seen: Refreshed) -> Array:
-        """The coefficient by regression over batches; the old one where the anchor is still the position."""
+        """The coefficient by regression over batches; the old one if the anchor equals the position."""
 
         def energies(place):
             batch, words = seen.batch(place), jnp.zeros(2, jnp.uint32)

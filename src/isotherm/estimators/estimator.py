@@ -1,34 +1,37 @@
-"""Where energies and gradients come from: the protocol of an estimator.
+"""The protocol of an estimator, and the plain one.
 
-An estimator turns one batch into the gradient that the kernel follows and the energy that the coupling reads. It may keep a
-state with each chain, such as an anchor of a control variate, which is refreshed at fixed multiples of the iteration.
+An estimator turns a batch into the gradient of the kernel and the energy of the coupling. It may keep a state with each chain, such
+as the anchor of a control variate, refreshed at fixed multiples of the iteration.
 """
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import jax
 from jax import Array
 
-from isotherm.foundation.parts import Part
+from isotherm.foundation.errors import check_choice
+from isotherm.foundation.parts import Part, Static
 from isotherm.foundation.periodic import Periodic
 from isotherm.potentials.potential import Potential
 
 
 class Curvature(NamedTuple):
-    """A probe v of random signs and the product of the Hessian with it, for kernels that ask for them."""
+    """A probe v of random signs and its product with the Hessian, for kernels with `needs_curvature`."""
 
     probe: Any
     product: Any
 
 
 class EnergyAndGradient(NamedTuple):
-    """What one pass at one position gives.
+    """The result of one pass at one position.
 
     Attributes:
-        energy: the energy that couplings read and the run records.
-        prior_energy: its part that belongs to the prior.
-        gradient: the gradient that the kernel follows.
-        curvature: a Hessian product along the probe, where the kernel asked for it.
+        energy: for couplings and records.
+        prior_energy: the prior's part of it.
+        gradient: for the kernel.
+        curvature: along the probe, for kernels with `needs_curvature`.
         model_state: the model state after the pass.
         residuals: of the energy; see `Evaluation`.
     """
@@ -41,12 +44,26 @@ class EnergyAndGradient(NamedTuple):
     residuals: Array | None = None
 
 
-class Estimator(Part):
-    """Base of all estimators; its defaults are those of one without state.
+class Refreshed(NamedTuple):
+    """A chain in the periodic work of an estimator.
 
     Attributes:
-        num_batches: how many independent batches an iteration needs.
-        reduces_variance: whether it lowers the noise of energies.
+        full_energy: at the position, on all data.
+        batch: maps a number below the estimator's `num_regressed` to a batch, the same for all chains and times.
+    """
+
+    position: Any
+    model_state: Any
+    full_energy: Array
+    batch: Callable[[Array], Any]
+
+
+class Estimator(Part):
+    """Base of all estimators; the defaults have no state.
+
+    Attributes:
+        num_batches: the number of independent batches per iteration.
+        reduces_variance: whether it lowers the energy noise.
     """
 
     num_batches: int = 1
@@ -56,7 +73,7 @@ class Estimator(Part):
         """Refuse, before any work, a potential that this estimator cannot use."""
 
     def init(self, potential: Potential, position: Any, model_state: Any) -> Any:
-        """The state that a chain starts with."""
+        """The state of a chain at the start."""
         return ()
 
     def evaluate(
@@ -69,35 +86,67 @@ class Estimator(Part):
         noises: tuple[Any, ...],
         probe: Any = None,
     ) -> tuple[Any, EnergyAndGradient]:
-        """Energy and gradient of one chain, and the estimator's next state."""
+        """The estimator's next state, and energy and gradient of one chain."""
         raise TypeError(f"{type(self).__name__} must define `evaluate`.")
 
     def measure(
         self, potential: Potential, state: Any, position: Any, model_state: Any, batch: Any, noise: Any
     ) -> tuple[Array, Array, Array | None]:
-        """Energy, prior energy and residuals of one chain on a further batch, as the coupling would read them. No gradient."""
+        """Energy, prior energy and residuals of one chain on a further batch, for the coupling; no gradient."""
         found = potential.evaluate(position, batch, noise, model_state)
         return found.energy, found.prior_energy, found.residuals
 
     def periodic(self) -> tuple[Periodic, ...]:
-        """Work at multiples of the iteration. `apply` is given (potential, state, `Refreshed`) of one chain, and gives its state.
+        """Work at multiples of the iteration: `apply(potential, state, refreshed)` returns the state of one chain.
 
-        It comes after the measurements of the coupling, which see the estimator at its greatest age.
+        It comes after the measurements of the coupling, which therefore use the estimator at its greatest age.
         """
         return ()
 
 
-class Refreshed(NamedTuple):
-    """What periodic work of an estimator sees of a chain.
+@dataclasses.dataclass(frozen=True, eq=False)
+class Plain(Estimator):
+    """Energy and gradient of the batch, from one `value_and_grad`.
+
+    The energy is the value of the gradient pass, so couplings cost no further pass. Energy and gradient then share their noise,
+    which biases couplings by O(step size), about as much as gradient noise itself. The author's code shares the batch.
 
     Attributes:
-        position: of the chain.
-        model_state: of the chain.
-        full_energy: at the position, on all data.
-        batch: maps a number below `num_regressed` of the estimator to a batch, the same for all chains and times.
+        energy_batch: "shared" takes the energy from the gradient's batch; "fresh" from a batch of its own, without that bias, for
+            one more forward pass.
     """
 
-    position: Any
-    model_state: Any
-    full_energy: Array
-    batch: Callable[[Array], Any]
+    energy_batch: Static[str] = "shared"
+
+    def __post_init__(self):
+        check_choice("energy_batch", self.energy_batch, ("shared", "fresh"))
+
+    @property
+    def num_batches(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return 2 if self.energy_batch == "fresh" else 1
+
+    def evaluate(
+        self,
+        potential: Potential,
+        state: Any,
+        position: Any,
+        model_state: Any,
+        batches: tuple[Any, ...],
+        noises: tuple[Any, ...],
+        probe: Any = None,
+    ) -> tuple[Any, EnergyAndGradient]:
+        def energy(x):
+            found = potential.evaluate(x, batches[0], noises[0], model_state)
+            return found.energy, found
+
+        curvature = None
+        if probe is None:
+            gradient, found = jax.grad(energy, has_aux=True)(position)
+        else:
+            gradient, product, found = jax.jvp(jax.grad(energy, has_aux=True), (position,), (probe,), has_aux=True)
+            curvature = Curvature(probe, product)
+        read = found
+        if self.energy_batch == "fresh":
+            read = potential.evaluate(position, batches[1], noises[1], model_state)
+        energies = read.energy, read.prior_energy
+        return state, EnergyAndGradient(*energies, gradient, curvature, found.model_state, read.residuals)

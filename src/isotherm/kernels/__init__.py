@@ -1,11 +1,10 @@
-"""How one chain moves."""
+"""Kernels, which move one chain."""
 
 from isotherm.kernels.kernel import Kernel, Move
-from isotherm.kernels.limited import limited
 from isotherm.kernels.psgld import PSGLD
 from isotherm.kernels.sghmc import SGHMC, MomentumSGD
 from isotherm.kernels.sgld import SGD, SGLD
 from isotherm.kernels.stein import Stein
-from isotherm.kernels.within import within
+from isotherm.kernels.wrapped import limited, within
 
 __all__ = ["PSGLD", "SGD", "SGHMC", "SGLD", "Kernel", "MomentumSGD", "Move", "Stein", "limited", "within"]

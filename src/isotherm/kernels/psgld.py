@@ -1,4 +1,4 @@
-"""Langevin dynamics preconditioned by the running size of the gradient."""
+"""Langevin dynamics with the preconditioner of RMSprop."""
 
 import dataclasses
 from typing import Any, NamedTuple
@@ -29,14 +29,13 @@ class PSGLD(Kernel):
         G_k     = 1 / (lambda + sqrt(V_k))
         x_{k+1} = x_k - epsilon * G_k * g_k + epsilon * tau * Gamma_k + sqrt(2 * epsilon * tau * G_k) * xi_k
 
-    The distribution. A preconditioner that is frozen (`freeze_after`) leaves exp(-U / tau), up to the step size. One that goes on
-    adapting does not: where V follows the gradient faster than the chain mixes (epsilon G far below 1 - beta, whatever beta is), G
-    is a function of x, and without Gamma, its derivative, the distribution is near exp(-U / tau) / G: the variance of a standard
-    normal comes out 1.85. Where the chain mixes much faster than V the bias is O(1 - beta). Like the thesis' code, the default
-    leaves Gamma out. With `curvature_correction` it is estimated as
-    -(1 - beta) * s^2 * g * (v * Hv) / (sqrt(V) * (lambda + sqrt(V))^2), with a probe v of random signs, at the cost of about one
-    more gradient per iteration. That is the derivative through the newest gradient alone: all of it for beta = 0, and next to
-    nothing where V follows slowly moving chains. To sample a distribution, freeze.
+    To sample a distribution, freeze the preconditioner (`freeze_after`): that leaves exp(-U / tau), up to the step size. One that
+    adapts does not. If V follows the gradient faster than the chain mixes (epsilon G far below 1 - beta), G is a function of x, and
+    without Gamma, its derivative, the distribution is near exp(-U / tau) / G: the variance of a standard normal becomes 1.85. If
+    the chain mixes much faster than V, the bias is O(1 - beta). Like the thesis' code, the default leaves Gamma out. With
+    `curvature_correction` it is -(1 - beta) * s^2 * g * (v * Hv) / (sqrt(V) * (lambda + sqrt(V))^2), with a probe v of random
+    signs, at the cost of about one more gradient per iteration. That is the derivative through the newest gradient alone: all of
+    it for beta = 0, and almost nothing if V follows slowly moving chains.
 
     Attributes:
         decay: beta.
@@ -44,7 +43,7 @@ class PSGLD(Kernel):
         gradient_scale: s, which brings the gradient of a sum over N examples to the scale of a mean (1/N, or 1/n as in the
             thesis' code, which divides by the batch size).
         curvature_correction: whether Gamma is used.
-        freeze_after: the iteration from which V stays as it is, at most the run's `burn_in`; None lets it adapt for ever.
+        freeze_after: the iteration from which V is constant, at most the run's `burn_in`; None lets it adapt forever.
 
     Reference:
         Li et al. 2016; Deng 2021, pICSGLD of section 4.3.
@@ -121,14 +120,12 @@ class PSGLD(Kernel):
             return []
         return [
             checks.PRECONDITIONER.found(
-                "The preconditioner went on adapting while draws were taken, so that they do not follow exp(-U / T): spreads may "
-                "be off by tens of percent.",
+                "The preconditioner went on adapting while draws were taken: they do not follow exp(-U / T), and spreads may be "
+                "off by tens of percent.",
                 "Pass `freeze_after=BURN_IN` to the sampler, and `burn_in=BURN_IN` to `iso.sample`.",
             )
         ]
 
     def rejected(self, before: PSGLDState, proposed: PSGLDState) -> PSGLDState:
-        seen = jax.tree.map(
-            lambda new, old: jnp.where(jnp.isfinite(new), new, old), proposed.mean_square, before.mean_square
-        )
-        return PSGLDState(before.position, seen)
+        finite = lambda new, old: jnp.where(jnp.isfinite(new), new, old)  # noqa: E731
+        return PSGLDState(before.position, jax.tree.map(finite, proposed.mean_square, before.mean_square))

@@ -4,13 +4,14 @@ import dataclasses
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 
 from isotherm.estimators.estimator import Curvature
-from isotherm.kernels.kernel import Kernel, Move, StepErrors, langevin_step
+from isotherm.kernels.kernel import Kernel, Move, StepErrors
 
 
 class PositionState(NamedTuple):
-    """A chain that is its position and nothing else."""
+    """The state of a chain without memory."""
 
     position: Any
 
@@ -21,12 +22,10 @@ class SGLD(Kernel):
 
         x_{k+1} = x_k - epsilon_k * g_k + sqrt(2 * epsilon_k * tau_k) * xi_k
 
-    where g_k is a gradient of U at x_k and xi_k is standard normal. One gradient per iteration, no memory beyond the position.
-    At a finite step size the distribution is off by O(epsilon), and gradient noise of variance s^2 heats it by
-    about epsilon * s^2 / 2.
+    where g_k is a gradient of U at x_k and xi_k is standard normal. One gradient per iteration, no memory beyond the position. A
+    finite step size biases the distribution by O(epsilon), and gradient noise of variance s^2 heats it by about epsilon * s^2 / 2.
 
     Example:
-        >>> import jax.numpy as jnp
         >>> move = Move(jnp.array(0.5), jnp.array(1.0), jnp.array(1.0), jnp.array(1.0))
         >>> SGLD().step(PositionState(jnp.array(2.0)), jnp.array(2.0), jnp.array(-1.0), move)
         PositionState(position=Array(0., dtype=float32))
@@ -47,7 +46,13 @@ class SGLD(Kernel):
     def step(
         self, state: PositionState, gradient: Any, noise: Any, move: Move, curvature: Curvature | None = None
     ) -> PositionState:
-        return PositionState(langevin_step(state.position, gradient, noise, move))
+        spread = jnp.sqrt(2.0 * move.step_size * move.temperature)
+
+        def moved(x, g, xi):
+            # Noise and drift are added to each other first: next to a large x, a small drift would be rounded away.
+            return x + (spread * xi - move.step_size * g).astype(x.dtype)
+
+        return PositionState(jax.tree.map(moved, state.position, gradient, noise))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Stein variational gradient descent: particles that descend the energy and push one another apart."""
+"""Stein variational gradient descent: particles that descend the energy and repel one another."""
 
 import dataclasses
 from typing import Any
@@ -22,7 +22,7 @@ class Stein(Kernel):
         x_i <- x_i + (epsilon / P) * sum_j [ -k(x_j, x_i) * g_j + tau * grad_{x_j} k(x_j, x_i) ]
 
     with k(x, y) = exp(-|x - y|^2 / h) and h = median of the squared distances / log(P + 1). Costs P gradients and O(P^2 d) per
-    iteration. Deterministic: it finds modes that its starts reach, and underestimates spread in high dimension.
+    iteration. Deterministic: it finds the modes that its starts reach, and underestimates the spread in high dimension.
 
     Attributes:
         bandwidth: h; None is the median heuristic.
@@ -48,9 +48,7 @@ class Stein(Kernel):
         if number < 2:
             refuse("num_chains", "at least 2 for particles that move together", number, "Pass num_chains=100, say.")
         if not any(np.any(np.asarray(leaf[:, 1:] != leaf[:, :1])) for leaf in jax.tree.leaves(position)):
-            remedy = (
-                "Particles that start together stay together: pass `iso.per_chain(positions)` or a function of a key."
-            )
+            remedy = "Equal particles stay equal: pass `iso.per_chain(positions)` or a function of a key."
             refuse("init", "different for every chain", "one position for all", remedy)
 
     def init(self, position: Any) -> PositionState:
@@ -78,9 +76,9 @@ class Stein(Kernel):
 
 
 def _median(values: Array) -> Array:
-    """The median by bisection, to 24 bits of the largest value: far cheaper than sorting, and it needs no more.
+    """The median by bisection to 24 bits of the largest value, far cheaper than sorting.
 
-    The upper one of an even number: the lower one of two particles would be the distance of each to itself.
+    Of an even number the upper one: for two particles the lower one is the distance of each to itself.
     """
 
     def halve(_, ends):

@@ -15,7 +15,7 @@ from isotherm.driver.settings import Settings
 from isotherm.exchange import Corrected, Exchange, Ladder, LadderSearch
 from isotherm.foundation.errors import refuse
 from isotherm.kernels import SGHMC
-from isotherm.kernels.kernel import WrappedKernel
+from isotherm.kernels.wrapped import WrappedKernel
 from isotherm.pilots.watch import has_diverged, watch
 from isotherm.potentials.potential import Evaluation, Potential, WrappedPotential
 from isotherm.run.run import Run

@@ -15,8 +15,8 @@ from isotherm.foundation.errors import check_integer, refuse, short
 from isotherm.foundation.parts import Part, Static, as_arguments
 from isotherm.foundation.schedules import CollectionWindow, Schedule, check_schedule
 from isotherm.foundation.short_text import short_text
-from isotherm.kernels.kernel import Kernel, WrappedKernel
-from isotherm.kernels.within import Within
+from isotherm.kernels.kernel import Kernel
+from isotherm.kernels.wrapped import Within, WrappedKernel
 from isotherm.potentials.energy import EnergyPotential
 from isotherm.potentials.potential import Potential
 from isotherm.samplers.loop import Info, LoopState, start, step
