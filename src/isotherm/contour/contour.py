@@ -36,8 +36,6 @@ from isotherm.kernels.kernel import Move
 
 # It falls as 1 / k and averages over the whole run: theta that follows a chain from mode to mode would bias its weights.
 DEFAULT_GAIN = PolynomialGain(3.0, 1.0, 300.0)
-# Wide enough for the fixed points of distributions with one mode or many; a chain is never pushed uphill.
-DEFAULT_BOUNDS = (0.0, 2.0)
 # With this many bins per chain, sums for the weights are updated in every iteration; with fewer they are computed for every draw.
 _BINS_TO_TRACK = 64
 # Iterations between two measurements of the energy noise, and the energies of each: under 1 % of the work.
@@ -128,7 +126,8 @@ class Contour(Coupling):
     field: Field = dataclasses.field(default_factory=Psi)
     is_shared: Static[bool] = True
     slopes: Static[str] = "backward"
-    bounds: tuple[float, float] | None = DEFAULT_BOUNDS
+    # Wide enough for the fixed points of distributions with one mode or many; a chain is never pushed uphill.
+    bounds: tuple[float, float] | None = (0.0, 2.0)
     empty_step: float | None = 5.0
     initial_theta: Any = "uniform"
     is_frozen: Static[bool] = False
@@ -273,7 +272,7 @@ class Contour(Coupling):
         }
 
     def diagnose(self, run: RunView) -> list[Check]:
-        return diagnose(self, run, DEFAULT_BOUNDS)
+        return diagnose(self, run)
 
     def rescaled(self, state: ContourState, measure: Any = None) -> ContourState:
         """The same theta with its scale folded in, and all that depends on the scale."""

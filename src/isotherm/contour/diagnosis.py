@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 _MIN_ERRORS, _MIN_DRIFT = 5.0, 0.7
 
 
-def diagnose(contour: "Contour", run: RunView, default_bounds: tuple[float, float]) -> list[Check]:
+def diagnose(contour: "Contour", run: RunView) -> list[Check]:
     """The checks on a contour; see `Coupling.diagnose`."""
     if "theta" not in run.stats:
         return []
-    found = [*_multiplier(contour, run, default_bounds), *_first_bin(contour, run)]
+    found = [*_multiplier(contour, run), *_first_bin(contour, run)]
     if not contour.field.is_cumulative:
         # A running sum moves whenever a lower energy is found; its weights allow for that.
         found += [*_settling(run), *_runaway(contour, run)]
     return [*found, *_noise(run)]
 
 
-def _multiplier(contour: "Contour", run: RunView, default_bounds: tuple[float, float]) -> Iterator[Check]:
+def _multiplier(contour: "Contour", run: RunView) -> Iterator[Check]:
     stats = run.stats
     lowest, highest = float(np.min(stats["lowest_multiplier"])), float(np.max(stats["highest_multiplier"]))
     if highest - lowest < checks.FLAT_MULTIPLIER.limit:
@@ -38,9 +38,10 @@ def _multiplier(contour: "Contour", run: RunView, default_bounds: tuple[float, f
             range=highest - lowest,
         )
     bounded, top = (float(np.mean(stats[name])) / run.num_steps for name in ("num_bounded", "num_top"))
-    low, high = contour.bounds or default_bounds
+    default = type(contour).bounds or (-np.inf, np.inf)
+    low, high = contour.bounds or default
     # Within the default bounds a chain is as stable as a plain one, and weights undo the flattening.
-    if bounded > checks.BOUNDED_MULTIPLIER.limit and (low < default_bounds[0] or high > default_bounds[1]):
+    if bounded > checks.BOUNDED_MULTIPLIER.limit and (low < default[0] or high > default[1]):
         yield checks.BOUNDED_MULTIPLIER.found(
             f"The multiplier sat at its bound in {bounded:.0%} of the iterations.",
             "Widen the bins or lower `zeta`, or raise the first edge if energies never fall below it.",

@@ -1,4 +1,4 @@
-"""How far what is learned moves in an iteration: gains that fall."""
+"""Gains that fall: how far a learned number moves in an iteration."""
 
 import dataclasses
 

@@ -10,13 +10,13 @@ ONCE = 1 << 30
 
 
 class Periodic(NamedTuple):
-    """Work that a part wants done before the iterations 0, `every`, 2 `every`, and so on.
+    """Work of a part before the iterations 0, `every`, 2 `every`, and so on.
 
     Attributes:
         every: iterations between two calls; `ONCE` for iteration 0 alone. Part of the structure: it is never swept.
-        apply: the new state of the part, from what `Coupling.periodic` or `Estimator.periodic` says it is given.
-        needs_data: whether it looks at data. Where these stream, such work is done between two blocks of iterations.
-        later: pairs (first, every): from iteration `first` on, a multiple of both periods, it is done so often. Not for data.
+        apply: returns the new state of the part; its arguments are in `Coupling.periodic` and `Estimator.periodic`.
+        needs_data: whether it reads data. If data stream, such work is done between two blocks of iterations.
+        later: pairs (first, every): the period from iteration `first` on, a multiple of both periods. Not with `needs_data`.
     """
 
     every: int
@@ -25,7 +25,7 @@ class Periodic(NamedTuple):
     later: tuple[tuple[int, int], ...] = ()
 
     def period(self, iteration: Array) -> Array:
-        """Iterations between two calls, at an iteration."""
+        """The period at an iteration."""
         found = jnp.asarray(self.every, jnp.int32)
         for first, every in self.later:
             found = jnp.where(iteration >= first, every, found)

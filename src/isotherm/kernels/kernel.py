@@ -54,21 +54,18 @@ class Kernel(Part):
         is_joint: whether `step` moves all chains of a run together, with a leading axis of chains everywhere.
         is_elementwise: whether it treats all numbers of a position alike, whatever their leaf. Positions of 16 leaves or more are
             then one vector per type of number; else `step` gets the user's tree. Not inherited: each subclass sets it.
+        step_errors: the bias by the step size; None if it is unknown, or the kernel samples no distribution.
     """
 
     needs_noise: bool = True
     needs_curvature: bool = False
     is_joint: bool = False
     is_elementwise: bool = False
+    step_errors: StepErrors | None = None
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
         cls.is_elementwise = cls.__dict__.get("is_elementwise", False)
-
-    @property
-    def step_errors(self) -> StepErrors | None:
-        """The bias by the step size; None if it is unknown, or the kernel samples no distribution."""
-        return None
 
     def preconditioner(self, state: Any) -> Any:
         """The factors G of the gradient, like a position; None for a kernel without."""

@@ -58,6 +58,7 @@ class PSGLD(Kernel):
     freeze_after: Static[int | None] = None
 
     is_elementwise = True
+    step_errors = StepErrors(1.0, 1.0)
 
     def __post_init__(self):
         check_real("decay", self.decay, "Give the memory of the running mean, such as 0.99.", minimum=0.0, maximum=1.0)
@@ -69,10 +70,6 @@ class PSGLD(Kernel):
     @property
     def needs_curvature(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.curvature_correction
-
-    @property
-    def step_errors(self) -> StepErrors:
-        return StepErrors(1.0, 1.0)
 
     def preconditioner(self, state: PSGLDState) -> Any:
         return jax.tree.map(lambda v: 1.0 / (self.regularizer + jnp.sqrt(v)), state.mean_square)

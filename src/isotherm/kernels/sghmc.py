@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from isotherm.estimators.estimator import Curvature
 from isotherm.foundation.errors import check_integer, check_real
 from isotherm.foundation.parts import Static
 from isotherm.kernels.kernel import Kernel, Move, StepErrors
@@ -87,12 +86,10 @@ class SGHMC(WithMomentum):
             check_integer("resample_every", self.resample_every, 1, "Give a number of iterations, or None.")
 
     @property
-    def step_errors(self) -> StepErrors:
+    def step_errors(self) -> StepErrors:  # pyright: ignore[reportIncompatibleVariableOverride]
         return StepErrors(1.0 / (2.0 - self.friction), self._noise_error(), self.gradient_variance)
 
-    def step(
-        self, state: MomentumState, gradient: Any, noise: Any, move: Move, curvature: Curvature | None = None
-    ) -> MomentumState:
+    def step(self, state: MomentumState, gradient: Any, noise: Any, move: Move, curvature: Any = None) -> MomentumState:
         injected = jnp.maximum(self.friction - 0.5 * self.gradient_variance * move.step_size, 0.0)
         kept = (1.0 - self.friction) * move.momentum_scale
         if self.resample_every is not None:
@@ -132,9 +129,7 @@ class MomentumSGD(WithMomentum):
     needs_noise = False
     is_elementwise = True
 
-    def step(
-        self, state: MomentumState, gradient: Any, noise: Any, move: Move, curvature: Curvature | None = None
-    ) -> MomentumState:
+    def step(self, state: MomentumState, gradient: Any, noise: Any, move: Move, curvature: Any = None) -> MomentumState:
         momentum = _push(state.momentum, gradient, (1.0 - self.friction) * move.momentum_scale, move)
         return MomentumState(jax.tree.map(jnp.add, state.position, momentum), momentum)
 

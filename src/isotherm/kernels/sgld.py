@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from isotherm.estimators.estimator import Curvature
 from isotherm.kernels.kernel import Kernel, Move, StepErrors
 
 
@@ -35,17 +34,12 @@ class SGLD(Kernel):
     """
 
     is_elementwise = True
-
-    @property
-    def step_errors(self) -> StepErrors:
-        return StepErrors(1.0, 1.0)
+    step_errors = StepErrors(1.0, 1.0)
 
     def init(self, position: Any) -> PositionState:
         return PositionState(position)
 
-    def step(
-        self, state: PositionState, gradient: Any, noise: Any, move: Move, curvature: Curvature | None = None
-    ) -> PositionState:
+    def step(self, state: PositionState, gradient: Any, noise: Any, move: Move, curvature: Any = None) -> PositionState:
         spread = jnp.sqrt(2.0 * move.step_size * move.temperature)
 
         def moved(x, g, xi):
@@ -65,8 +59,6 @@ class SGD(Kernel):
     def init(self, position: Any) -> PositionState:
         return PositionState(position)
 
-    def step(
-        self, state: PositionState, gradient: Any, noise: Any, move: Move, curvature: Curvature | None = None
-    ) -> PositionState:
+    def step(self, state: PositionState, gradient: Any, noise: Any, move: Move, curvature: Any = None) -> PositionState:
         moved = jax.tree.map(lambda x, g: x - (move.step_size * g).astype(x.dtype), state.position, gradient)
         return PositionState(moved)

@@ -9,7 +9,6 @@ import numpy as np
 from jax import Array, lax
 from jax.flatten_util import ravel_pytree
 
-from isotherm.estimators.estimator import Curvature
 from isotherm.foundation.errors import check_real, refuse
 from isotherm.kernels.kernel import Kernel, Move
 from isotherm.kernels.sgld import PositionState
@@ -54,9 +53,7 @@ class Stein(Kernel):
     def init(self, position: Any) -> PositionState:
         return PositionState(position)
 
-    def step(
-        self, state: PositionState, gradient: Any, noise: Any, move: Move, curvature: Curvature | None = None
-    ) -> PositionState:
+    def step(self, state: PositionState, gradient: Any, noise: Any, move: Move, curvature: Any = None) -> PositionState:
         particles = jax.vmap(lambda x: ravel_pytree(x)[0])(state.position)
         gradients = jax.vmap(lambda g: ravel_pytree(g)[0])(gradient)
         unravel = ravel_pytree(jax.tree.map(lambda leaf: leaf[0], state.position))[1]

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from isotherm.estimators.estimator import Curvature
 from isotherm.foundation.checks import Check, RunView
 from isotherm.foundation.errors import check_real, refuse, short
 from isotherm.kernels.kernel import Kernel, Move, StepErrors
@@ -33,7 +32,7 @@ class WrappedKernel(Kernel):
         return self.inner.is_joint
 
     @property
-    def step_errors(self) -> StepErrors | None:
+    def step_errors(self) -> StepErrors | None:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.inner.step_errors
 
     def preconditioner(self, state: Any) -> Any:
@@ -75,7 +74,7 @@ class Limited(WrappedKernel):
     def is_elementwise(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.inner.is_elementwise
 
-    def step(self, state: Any, gradient: Any, noise: Any, move: Move, curvature: Curvature | None = None) -> Any:
+    def step(self, state: Any, gradient: Any, noise: Any, move: Move, curvature: Any = None) -> Any:
         # In units of the largest component, whose square cannot overflow; beyond 1e37 its inverse may be flushed to zero.
         leaves = jax.tree.leaves(gradient)
         largest = jnp.max(jnp.stack([jnp.max(jnp.abs(leaf), initial=0.0) for leaf in leaves]))
@@ -150,9 +149,7 @@ class Within(WrappedKernel):
     def init(self, position: Any) -> BoxedState:
         return BoxedState(self.inner.init(position), jnp.zeros((), jnp.int32))
 
-    def step(
-        self, state: BoxedState, gradient: Any, noise: Any, move: Move, curvature: Curvature | None = None
-    ) -> BoxedState:
+    def step(self, state: BoxedState, gradient: Any, noise: Any, move: Move, curvature: Any = None) -> BoxedState:
         moved = self.inner.step(state.inner, gradient, noise, move, curvature)
         is_inside = jax.vmap(self._holds)(moved.position) if self.is_joint else self._holds(moved.position)
 
