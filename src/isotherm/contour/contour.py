@@ -45,37 +45,25 @@ _MAX_MOVE = 1 - 1e-6
 
 
 class ContourState(NamedTuple):
-    """Theta of G groups of P chains.
+    """Theta of G groups of P chains."""
 
-    Attributes:
-        histogram: theta of this iteration once `masses` are added at `bins`.
-        energies: of the last iteration, shape (P,).
-        temperature: of the last iteration.
-        bins: of the last energies, shape (P,).
-        masses: what they add there, shape (P,). Added first in an iteration and read after: XLA then copies no histogram.
-        counts: iterations in which a chain's multiplier was at its bound, was negative, and its energy in the top bin.
-        extremes: the lowest and the highest multiplier so far, each of shape (P,).
-        total: the mass of all bins that Psi knows, in the units of `histogram.levels`, shape (G,).
-        noise: how often the variance of the energy at one position was measured, and the sum of these, shape (2, P).
-        multiplier: of the last iteration, shape (P,).
-        anchor: a heavy bin, shape (G,), from whose edge weights are integrated.
-        sums: for the integral of weights; None if they are computed for every draw.
-        logs: log theta around `bins`, before `masses`; None without `sums`.
-    """
-
-    histogram: ThetaHistogram
-    energies: Array
-    temperature: Array
-    bins: Array
-    masses: Array
-    counts: tuple[Array, ...]
-    extremes: tuple[Array, Array]
-    total: Array
-    noise: Array
-    multiplier: Array
-    anchor: Array
-    sums: Sums | None
-    logs: LogTheta | None
+    histogram: ThetaHistogram  # Theta of this iteration once `masses` are added at `bins`.
+    energies: Array  # Of the last iteration, shape (P,).
+    temperature: Array  # Of the last iteration.
+    bins: Array  # Of the last energies, shape (P,).
+    masses: Array  # What they add there, shape (P,). Added first in an iteration and read after: XLA then copies no histogram.
+    counts: tuple[
+        Array, ...
+    ]  # Iterations with the multiplier at its bound, negative, and with the energy in the top bin.
+    extremes: tuple[Array, Array]  # The lowest and the highest multiplier so far, each of shape (P,).
+    total: Array  # The mass of all bins that Psi knows, in the units of `histogram.levels`, shape (G,).
+    noise: (
+        Array  # How often the variance of the energy at one position was measured, and the sum of these, shape (2, P).
+    )
+    multiplier: Array  # Of the last iteration, shape (P,).
+    anchor: Array  # A heavy bin, shape (G,), from whose edge weights are integrated.
+    sums: Sums | None  # For the integral of weights; None if they are computed for every draw.
+    logs: LogTheta | None  # Log theta around `bins`, before `masses`; None without `sums`.
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

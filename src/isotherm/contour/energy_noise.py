@@ -29,19 +29,14 @@ _MAX_GROUPS, _MIN_IN_GROUP = 12, 60
 
 
 class WeightFunction(NamedTuple):
-    """Log weights as a function of the energy, of one theta.
+    """Log weights as a function of the energy, of one theta."""
 
-    Attributes:
-        low: the first edge.
-        width: of a bin.
-        slopes: of the log weight in every bin, (psi - 1) / T; the first and the last bin are open.
-        masses: of the bins, which place the grid of a correction; None places it by the energies given.
-    """
-
-    low: float
-    width: float
-    slopes: np.ndarray
-    masses: np.ndarray | None = None
+    low: float  # The first edge.
+    width: float  # Of a bin.
+    slopes: np.ndarray  # Of the log weight in every bin, (psi - 1) / T; the first and the last bin are open.
+    masses: np.ndarray | None = (
+        None  # Of the bins, which place the grid of a correction; None places it by the energies given.
+    )
 
     def at(self, energies: np.ndarray) -> np.ndarray:
         """W, up to a constant."""

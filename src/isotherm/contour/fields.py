@@ -11,21 +11,13 @@ from isotherm.foundation.parts import Part
 
 
 class Pulled(NamedTuple):
-    """The P chains of a field; logarithms of theta are without its scale.
+    """The P chains of a field; logarithms of theta are without its scale."""
 
-    Attributes:
-        log_scale: of theta.
-        log_theta: at the bins.
-        log_psi: log Psi at the energies, without bounds.
-        log_heaviest: log theta at the heaviest known bin of the last fold of the scale.
-        zeta: how far to flatten.
-    """
-
-    log_scale: Array
-    log_theta: Array
-    log_psi: Array
-    log_heaviest: Array
-    zeta: Any
+    log_scale: Array  # Of theta.
+    log_theta: Array  # At the bins.
+    log_psi: Array  # Log Psi at the energies, without bounds.
+    log_heaviest: Array  # Log theta at the heaviest known bin of the last fold of the scale.
+    zeta: Any  # How far to flatten.
 
 
 class Field(Part):

@@ -31,21 +31,14 @@ class Multiplier(Part):
     """psi = 1 + zeta * temperature * slope, within bounds, constant on every bin.
 
     A pair of neighboring bins has the index of its upper bin; its step is log theta(upper) - log theta(lower).
-
-    Attributes:
-        partition: the bins.
-        zeta: how far to flatten.
-        is_forward: whether the slope of a bin is that of the pair above it, or of the pair below it.
-        bounds: of psi; None leaves it free.
-        goes_on: whether the top bin has a slope; in the first bin psi is 1.
-        empty_step: a step above which the lower bin counts as empty and has no slope above it; None takes every step as a slope.
     """
 
-    partition: Partition
-    zeta: float
-    is_forward: Static[bool]
-    bounds: tuple[float, float] | None
-    goes_on: Static[bool]
+    partition: Partition  # The bins.
+    zeta: float  # How far to flatten.
+    is_forward: Static[bool]  # Whether the slope of a bin is that of the pair above it, or of the pair below it.
+    bounds: tuple[float, float] | None  # Of psi; None leaves it free.
+    goes_on: Static[bool]  # Whether the top bin has a slope; in the first bin psi is 1.
+    # A step above which the lower bin counts as empty, and the upper one has no slope; None takes every step as a slope.
     empty_step: float | None = None
 
     def slope(self, steps: Array, bins: Array) -> Array:
@@ -106,15 +99,10 @@ class Multiplier(Part):
 
 
 class Sums(NamedTuple):
-    """Sums of psi - 1 over blocks of bins, at one temperature.
+    """Sums of psi - 1 over blocks of bins, at one temperature."""
 
-    Attributes:
-        blocks: of 32 bins, shape (G, number of blocks), and their sums in turn.
-        temperature: of these sums; 0 if there are none.
-    """
-
-    blocks: Levels
-    temperature: Array
+    blocks: Levels  # Of 32 bins, shape (G, number of blocks), and their sums in turn.
+    temperature: Array  # Of these sums; 0 if there are none.
 
 
 def init_sums(multiplier: Multiplier, theta: Array, temperature: Array) -> Sums:

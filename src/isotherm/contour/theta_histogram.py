@@ -27,15 +27,12 @@ _LATER = (1 << 14, 1 << 17)
 
 
 class ThetaHistogram(NamedTuple):
-    """Theta of m bins for each of G groups of chains: theta = scale * levels[0].
+    """Theta of m bins for each of G groups of chains: theta = scale * levels[0]."""
 
-    Attributes:
-        levels: masses, shape (G, m); if prefix sums are needed, also sums of 32 masses, of 1024, and so on.
-        scale: shape (G,).
-    """
-
-    levels: tuple[Array, ...]
-    scale: Array
+    levels: tuple[
+        Array, ...
+    ]  # Masses, shape (G, m); if prefix sums are needed, also sums of 32 masses, of 1024, and so on.
+    scale: Array  # Shape (G,).
 
     @property
     def theta(self) -> Array:

@@ -28,29 +28,19 @@ _SELDOM = 10
 
 
 class ExchangeState(NamedTuple):
-    """The state of a ladder of P rungs with K pairs.
+    """The state of a ladder of P rungs with K pairs."""
 
-    Attributes:
-        rung: the rung of each replica, shape (P,).
-        replica: the replica on each rung, shape (P,).
-        step_ratios: step sizes of the rungs over that of rung 0, shape (P,).
-        temperature_ratios: temperatures of the rungs over that of rung 0, shape (P,).
-        is_open: gates of the pairs, shape (K,); () if the scheme has none.
-        rule: the state of the swap rule.
-        last_swap: the iteration of each pair's last swap, shape (K,); () without `cooling`.
-        counts: iterations in which each pair was allowed to swap, swapped, was accepted (allowed or not), and all, shape (4, K).
-        trips: round trips of the replicas.
-    """
-
-    rung: Array
-    replica: Array
-    step_ratios: Array
-    temperature_ratios: Array
-    is_open: Any
-    rule: Any
-    last_swap: Any
-    counts: Array
-    trips: RoundTrips
+    rung: Array  # The rung of each replica, shape (P,).
+    replica: Array  # The replica on each rung, shape (P,).
+    step_ratios: Array  # Step sizes of the rungs over that of rung 0, shape (P,).
+    temperature_ratios: Array  # Temperatures of the rungs over that of rung 0, shape (P,).
+    is_open: Any  # Gates of the pairs, shape (K,); () if the scheme has none.
+    rule: Any  # The state of the swap rule.
+    last_swap: Any  # The iteration of each pair's last swap, shape (K,); () without `cooling`.
+    counts: (
+        Array  # Iterations in which each pair was allowed, swapped, or was accepted, and all iterations, shape (4, K).
+    )
+    trips: RoundTrips  # Round trips of the replicas.
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

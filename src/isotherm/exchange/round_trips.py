@@ -10,17 +10,11 @@ _ON_THE_WAY, _AT_THE_TOP, _BOTTOM, _TOP = 1, 2, 4, 8
 
 
 class RoundTrips(NamedTuple):
-    """Round trips of P replicas, in few arrays, since they are updated in every iteration.
+    """Round trips of P replicas, in few arrays, since they are updated in every iteration."""
 
-    Attributes:
-        start: the rung on which each replica started.
-        seen: ends visited since the last trip, as bits.
-        counts: strict trips and the thesis' trips, shape (2, P).
-    """
-
-    start: Array
-    seen: Array
-    counts: Array
+    start: Array  # The rung on which each replica started.
+    seen: Array  # Ends visited since the last trip, as bits.
+    counts: Array  # Strict trips and the thesis' trips, shape (2, P).
 
     @property
     def num_strict(self) -> Array:

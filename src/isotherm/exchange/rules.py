@@ -32,19 +32,12 @@ class Pairing(NamedTuple):
 
 
 class CorrectedState(NamedTuple):
-    """The tracked noise of the energy differences, per pair.
+    """The tracked noise of the energy differences, per pair."""
 
-    Attributes:
-        variance: the smoothed measurements.
-        square: the smoothed squares of the measurements.
-        num_estimates: the number of measurements.
-        log_factor: log of the factor on F due to swaps; a scalar.
-    """
-
-    variance: Array
-    square: Array
-    num_estimates: Array
-    log_factor: Array
+    variance: Array  # The smoothed measurements.
+    square: Array  # The smoothed squares of the measurements.
+    num_estimates: Array  # The number of measurements.
+    log_factor: Array  # Log of the factor on F due to swaps; a scalar.
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

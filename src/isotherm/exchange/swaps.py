@@ -11,33 +11,20 @@ from isotherm.exchange.rules import Pairing
 
 
 class Seen(NamedTuple):
-    """Energies of the replicas and their noise.
+    """Energies of the replicas and their noise."""
 
-    Attributes:
-        energies: shape (P,), or (K, P) with energies of its own for each pair.
-        covariance: of their noise, shape (P, P) or (K, P, P); None if unknown.
-        num_examples: number of examples that it is estimated from.
-    """
-
-    energies: Array
-    covariance: Array | None = None
-    num_examples: Array | None = None
+    energies: Array  # Shape (P,), or (K, P) with energies of its own for each pair.
+    covariance: Array | None = None  # Of their noise, shape (P, P) or (K, P, P); None if unknown.
+    num_examples: Array | None = None  # Number of examples that it is estimated from.
 
 
 class Swaps(NamedTuple):
-    """The result of a stage.
+    """The result of a stage."""
 
-    Attributes:
-        replica: the replica on each rung, shape (P,).
-        rung: the rung of each replica, shape (P,).
-        accepted: whether the rule accepts each pair, allowed or not, shape (K,).
-        swapped: whether each pair swapped, shape (K,).
-    """
-
-    replica: Array
-    rung: Array
-    accepted: Array
-    swapped: Array
+    replica: Array  # The replica on each rung, shape (P,).
+    rung: Array  # The rung of each replica, shape (P,).
+    accepted: Array  # Whether the rule accepts each pair, allowed or not, shape (K,).
+    swapped: Array  # Whether each pair swapped, shape (K,).
 
 
 def swap_at_once(
