@@ -57,9 +57,7 @@ class ContourState(NamedTuple):
     ]  # Iterations with the multiplier at its bound, negative, and with the energy in the top bin.
     extremes: tuple[Array, Array]  # The lowest and the highest multiplier so far, each of shape (P,).
     total: Array  # The mass of all bins that Psi knows, in the units of `histogram.levels`, shape (G,).
-    noise: (
-        Array  # How often the variance of the energy at one position was measured, and the sum of these, shape (2, P).
-    )
+    noise: Array  # Number of measurements of the energy variance at one position, and their sum, shape (2, P).
     multiplier: Array  # Of the last iteration, shape (P,).
     anchor: Array  # A heavy bin, shape (G,), from whose edge weights are integrated.
     sums: Sums | None  # For the integral of weights; None if they are computed for every draw.

@@ -37,9 +37,7 @@ class ExchangeState(NamedTuple):
     is_open: Any  # Gates of the pairs, shape (K,); () if the scheme has none.
     rule: Any  # The state of the swap rule.
     last_swap: Any  # The iteration of each pair's last swap, shape (K,); () without `cooling`.
-    counts: (
-        Array  # Iterations in which each pair was allowed, swapped, or was accepted, and all iterations, shape (4, K).
-    )
+    counts: Array  # Iterations in which each pair was allowed, swapped, was accepted, and all, shape (4, K).
     trips: RoundTrips  # Round trips of the replicas.
 
 

@@ -8,50 +8,31 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from isotherm.foundation.checks import Check, RunView
 from isotherm.foundation.errors import check_real, refuse, short
-from isotherm.kernels.kernel import Kernel, Move, StepErrors
+from isotherm.kernels.kernel import Kernel, Move
+
+
+def _of_inner(name: str) -> Any:
+    """A property: the member `name` of the inner kernel."""
+    return property(lambda self: getattr(self.inner, name))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class WrappedKernel(Kernel):
-    """Base of kernels around another one, `inner`."""
+    """Base of kernels around another one, `inner`: all members but `step` are those of `inner`."""
 
     inner: Kernel
 
-    @property
-    def needs_noise(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.inner.needs_noise
-
-    @property
-    def needs_curvature(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.inner.needs_curvature
-
-    @property
-    def is_joint(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.inner.is_joint
-
-    @property
-    def step_errors(self) -> StepErrors | None:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.inner.step_errors
-
-    def preconditioner(self, state: Any) -> Any:
-        return self.inner.preconditioner(state)
-
-    def check(self, position: Any) -> None:
-        self.inner.check(position)
-
-    def init(self, position: Any) -> Any:
-        return self.inner.init(position)
-
-    def rejected(self, before: Any, proposed: Any) -> Any:
-        return self.inner.rejected(before, proposed)
-
-    def statistics(self, state: Any) -> dict[str, Any]:
-        return self.inner.statistics(state)
-
-    def diagnose(self, run: RunView) -> list[Check]:
-        return self.inner.diagnose(run)
+    needs_noise = _of_inner("needs_noise")
+    needs_curvature = _of_inner("needs_curvature")
+    is_joint = _of_inner("is_joint")
+    step_errors = _of_inner("step_errors")
+    preconditioner = _of_inner("preconditioner")
+    check = _of_inner("check")
+    init = _of_inner("init")
+    rejected = _of_inner("rejected")
+    statistics = _of_inner("statistics")
+    diagnose = _of_inner("diagnose")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -67,12 +48,10 @@ class Limited(WrappedKernel):
 
     length: float
 
+    is_elementwise = _of_inner("is_elementwise")
+
     def __post_init__(self):
         check_real("max_displacement", self.length, "Give a length, such as a tenth of the domain.", above=0.0)
-
-    @property
-    def is_elementwise(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.inner.is_elementwise
 
     def step(self, state: Any, gradient: Any, noise: Any, move: Move, curvature: Any = None) -> Any:
         # In units of the largest component, whose square cannot overflow; beyond 1e37 its inverse may be flushed to zero.
