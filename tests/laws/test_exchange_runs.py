@@ -44,7 +44,7 @@ def test_the_summary_says_when_a_ladder_does_not_work():
     )
     text = str(stuck.summary())
     assert "Pairs [1] (counted from the target) never swapped" in text
-    assert "No replica made a round trip" in text
+    assert "No replica completed a round trip" in text
     fine = iso.sample(lambda x: jnp.sum(x**2), iso.resgld(0.1), num_steps=2_000, init=jnp.ones(1))
     assert "swapped" not in str(fine.summary())
     assert "round trip" not in str(fine.summary())
