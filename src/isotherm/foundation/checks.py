@@ -135,10 +135,10 @@ ONE_CHAIN = Kind("one-chain", "the number of chains", _DOUBT)
 ONE_START = Kind("one-start", "whether chains started apart", _DOUBT)
 # Spread of the starts over that of the draws.
 CLOSE_STARTS = Kind("close-starts", "spread of the starts beside that of the draws", _DOUBT, 1 / 3)
-# Share of the draws that the effective number must reach.
+# Effective draws as a share of all.
 FEW_WEIGHTS = Kind("few-weights", "effective number of draws by their weights", _DOUBT, 0.1)
 
-# The distribution of the draws: law.
+# The distribution of the draws.
 TEMPERATURE = Kind("temperature", "whether draws share one temperature", _FAULT, affects_estimates=True)
 PRECONDITIONER = Kind("preconditioner", "whether the preconditioner adapts while draws are taken", _FAULT, None, True)
 # Variance between cycles over that within.
@@ -151,21 +151,21 @@ ENERGY_ROUNDING = Kind("energy-rounding", "precision of energies", _FAULT, 0.05,
 # Replica exchange.
 IDLE_PAIRS = Kind("idle-pairs", "pairs of rungs that never swap", _DOUBT, affects_estimates=True)
 NO_ROUND_TRIPS = Kind("no-round-trips", "round trips of replicas", _DOUBT, affects_estimates=True)
-# Nats by which noise may raise the mean probability of a swap, and by which it may differ between places.
+# Nats that noise adds to the mean swap probability, and by which that differs between positions.
 SWAP_NOISE = Kind("swap-noise", "energy noise that swaps do not correct", _FAULT, 0.1, True)
 UNEVEN_NOISE = Kind("uneven-noise", "energy noise that depends on the position", _FAULT, 0.1, True)
-# The variance of a swap's exponent over the examples that it is estimated from.
+# Variance of a swap's exponent over the number of examples.
 SWAP_BATCH = Kind("swap-batch", "noise of swaps per example of a batch", _FAULT, 0.25, True)
-# Batches per epoch, below which one swap remembers the noise of the last.
+# Below this many batches, the noise of a swap is correlated with that of the last.
 SHORT_EPOCHS = Kind("short-epochs", "batches per epoch", _DOUBT, 20.0, True)
 IGNORED_PRIOR = Kind("ignored-prior", "the energy that swaps read", _FAULT, affects_estimates=True)
 # Swaps that a pair would have accepted while it rests; expected swaps of a pair in a window.
 COOLING = Kind("cooling", "rests of pairs after a swap", _FAULT, 0.02, True)
 GATE = Kind("gate", "swaps of a pair within a window", _FAULT, 0.5, True)
-# The share of a well that a step on a hot rung may forget.
+# Share of a well that a step on a hot rung crosses.
 HOT_STEP = Kind("hot-step", "step sizes of hot rungs", _FAULT, 0.6, True)
 FEW_TOURS = Kind("few-tours", "round trips of each ladder", _DOUBT, 10.0, True)
-# The share of the variance between tours that replicas may explain.
+# Share of the variance between tours that replicas explain.
 STUCK_REPLICAS = Kind("stuck-replicas", "whether replicas forget their start at the hottest rung", _FAULT, 0.3, True)
 
 # Contours.
@@ -175,7 +175,7 @@ TOP_BIN = Kind("top-bin", "energies in the open top bin", _DOUBT, 0.2, True)
 FIRST_BIN = Kind("first-bin", "draws in the open first bin", _DOUBT, 0.9, True)
 UNSETTLED_THETA = Kind("unsettled-theta", "drift of the log weights over their spread", _FAULT, 0.5, True)
 RUNAWAY_THETA = Kind("runaway-theta", "theta in the top bin", _FAULT, 0.9, True)
-# What noise may leave wrong with log weights; and noise times slope, where that is unknown.
+# Error of log weights after the correction for noise; noise times slope, if that is unknown.
 WEIGHT_NOISE = Kind("weight-noise", "error of the log weights from energy noise", _FAULT, 0.05, True)
 WEIGHT_BLUR = Kind("weight-blur", "energy noise times the slope of the log weights", _FAULT, 0.3, True)
 
@@ -188,11 +188,11 @@ UNTRAINED = Kind("untrained", "loss beside that of a constant prediction", _FAUL
 # Bias by the step size and by gradient noise: of means in standard deviations, of variances relative to themselves.
 BIASED_MEAN = Kind("biased-mean", "bias of means", _FAULT, 0.05)
 BIASED_SPREAD = Kind("biased-spread", "bias of variances", _FAULT, 0.05)
-# The share by which the temperature of a coordinate, of the draws as a whole, and below which it may be off.
+# Relative error of the temperature of a coordinate; excess and deficit of that of the whole position.
 WRONG_HEAT = Kind("wrong-heat", "temperature of each coordinate", _FAULT, 0.25)
 HOT_DRAWS = Kind("hot-draws", "temperature of the draws", _FAULT, 0.03)
 COLD_DRAWS = Kind("cold-draws", "temperature of the draws", _FAULT, 0.1)
-# The share of a well that a step may forget.
+# Share of a well that a step crosses.
 STIFF_WELLS = Kind("stiff-wells", "step size beside the narrowest wells", _FAULT, 0.3)
 # Squared displacement by gradients over that by noise.
 WALLS = Kind("walls", "moves that the box rejects", _FAULT, 0.3)
@@ -207,7 +207,7 @@ UNKNOWN_BIAS = Kind("unknown-bias", "whether the bias of the estimate is known",
 WRONG_TEMPERATURE = Kind("wrong-temperature", "gradients at the draws", _FAULT)
 ONE_DRAW = Kind("one-draw", "the number of draws", _DOUBT)
 CONSTANT = Kind("constant", "whether values differ", _DOUBT)
-# Shape of a tail without a variance.
+# Tails of a larger shape have no variance.
 HEAVY_TAIL = Kind("heavy-tail", "tail of the weights", _DOUBT, 0.5)
 SLOW_MIXING = Kind("slow-mixing", "autocorrelation times in the run", _DOUBT)
 RARE_EVENTS = Kind("rare-events", "stretches of the run that carry the error", _DOUBT)

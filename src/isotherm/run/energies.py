@@ -1,17 +1,20 @@
 """Distribution of the energy, density of states, normalizing constants, and reweighting to other temperatures."""
 
 import warnings
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import scipy
 
 from isotherm.foundation import checks
 from isotherm.foundation.checks import Check
-from isotherm.foundation.errors import check_integer, check_real
+from isotherm.foundation.errors import check_integer, check_real, refuse
 from isotherm.run.bias import Bias
 from isotherm.run.estimates import Estimate, effective_sample_size, errors_over, normalized_weights
 from isotherm.run.standard_errors import checks_of, tail_that_matters
+
+if TYPE_CHECKING:
+    from isotherm.run.run import Run
 
 # The square of its exponential is finite.
 _MAX_EXPONENT = 300.0
@@ -29,28 +32,33 @@ class Histogram(NamedTuple):
     values: np.ndarray
 
 
-def energy_histogram(energies: np.ndarray, log_weights: np.ndarray, num_cells: int) -> Histogram:
-    """See `Run.energy_histogram`."""
+def energy_histogram(run: "Run", num_cells: int = 50) -> Histogram:
+    """The weighted distribution of the energy in cells of equal width."""
     check_integer("num_cells", num_cells, 1, "Give a number of cells.")
-    weights = normalized_weights(log_weights)
+    weights = normalized_weights(run.log_weights)
     is_used = weights > 0
-    values, edges = np.histogram(energies[is_used], num_cells, weights=weights[is_used])
+    values, edges = np.histogram(np.asarray(run.energies)[is_used], num_cells, weights=weights[is_used])
     return Histogram(edges, values)
 
 
-def log_density_of_states(histogram: Histogram, temperature: float) -> Histogram:
-    """Log p(u) + u / temperature, up to a constant; -inf for empty cells."""
-    check_real("temperature", temperature, "Give the temperature of the draws.", above=0.0)
-    middle = 0.5 * (histogram.edges[1:] + histogram.edges[:-1])
-    density = histogram.values / np.diff(histogram.edges)
+def log_density_of_states(run: "Run", num_cells: int = 50) -> Histogram:
+    """Log of the volume per energy, up to a constant: log p(u) + u / T; -inf for empty cells."""
+    refuse_jacobians(run)
+    edges, values = energy_histogram(run, num_cells)
     with np.errstate(divide="ignore"):
-        logs = np.log(density) + middle / temperature
-    return Histogram(histogram.edges, logs - np.max(logs))
+        logs = np.log(values / np.diff(edges)) + 0.5 * (edges[1:] + edges[:-1]) / run.temperature
+    return Histogram(edges, logs - np.max(logs))
+
+
+def refuse_jacobians(run: "Run") -> None:
+    """Refuse runs whose energies contain the Jacobian of a constraint."""
+    if run.config.get("is_constrained"):
+        remedy = "The Jacobian depends on the temperature: sample again, with `constrain(..., temperature=...)`."
+        refuse("run", "one of free parameters", "energies that hold a Jacobian", remedy)
 
 
 def log_tilt(energies: np.ndarray, temperature: float, to: float) -> np.ndarray:
     """What reweighting to another temperature adds to the log weights."""
-    check_real("temperature", temperature, "Give the temperature of the draws.", above=0.0)
     check_real("to", to, "Give the temperature to reweight to.", above=0.0)
     return (1.0 / temperature - 1.0 / to) * np.asarray(energies, np.float64)
 

@@ -278,14 +278,8 @@ class Run:
         """
         return self._estimate_each(by_mode.mode_indicators(modes, self.draws, self.log_weights.ndim, num_modes))
 
-    def energy_histogram(self, num_cells: int = 50) -> by_energy.Histogram:
-        """The weighted distribution of the energy in cells of equal width."""
-        return by_energy.energy_histogram(np.asarray(self.energies), np.asarray(self.log_weights), num_cells)
-
-    def log_density_of_states(self, num_cells: int = 50) -> by_energy.Histogram:
-        """Log of the volume per energy, up to a constant."""
-        self._refuse_jacobians()
-        return by_energy.log_density_of_states(self.energy_histogram(num_cells), self.temperature)
+    energy_histogram = by_energy.energy_histogram
+    log_density_of_states = by_energy.log_density_of_states
 
     def log_z_ratio(self, to: float) -> Estimate:
         """Log Z(to) - log Z(T), with its error, where Z(T) is the integral of exp(-U / T) and T the temperature of the run.
@@ -293,7 +287,7 @@ class Run:
         For samplers that flatten the energy: draws of others hardly overlap with another temperature. Warns if the overlap is too
         small. Corrects for noise on the energies if it is known.
         """
-        self._refuse_jacobians()
+        by_energy.refuse_jacobians(self)
         log_weights = np.asarray(self.log_weights)
         finite = log_weights[np.isfinite(log_weights)]
         if finite.size == 0 or np.ptp(finite) < 1e-6:
@@ -310,7 +304,7 @@ class Run:
 
         Exact for exact energies, and for normal noise that is the same everywhere and small beside the temperatures.
         """
-        self._refuse_jacobians()
+        by_energy.refuse_jacobians(self)
         tilt, left = self._log_tilt(to)
         log_weights = np.asarray(self.log_weights, np.float64)
         # Draws of a diverged chain have no energy, and keep weight zero.
@@ -346,11 +340,6 @@ class Run:
     def _small_bias(self) -> Bias | None:
         """The bias, if it was measured at all coordinates, as functions of the position need."""
         return self.bias if is_small(self.draws, self.log_weights.ndim) else None
-
-    def _refuse_jacobians(self) -> None:
-        if self.config.get("is_constrained"):
-            remedy = "The Jacobian depends on the temperature: sample again, with `constrain(..., temperature=...)`."
-            refuse("run", "one of free parameters", "energies that hold a Jacobian", remedy)
 
     def __repr__(self) -> str:
         from isotherm.diagnostics.summary import headlines
