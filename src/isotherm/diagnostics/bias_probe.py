@@ -13,7 +13,7 @@ from isotherm.diagnostics.wells import centers_of, separate
 from isotherm.engine import program_cache
 from isotherm.engine.probes import Points, evaluate_probes
 from isotherm.foundation.parts import number_dtype
-from isotherm.foundation.positions import flat_numbers, named_leaves
+from isotherm.foundation.positions import columns, named_leaves
 from isotherm.foundation.randomness import Purpose, run_keys
 from isotherm.foundation.schedules import values_at
 from isotherm.foundation.transfers import transfers_on_purpose
@@ -83,7 +83,7 @@ class BiasProbe:
         # The displacement by a step's noise, which makes the result free of units.
         scale = np.full((len(run.log_weights), len(coordinates)), math.sqrt(step * temperature))
         if self.preconditioner is not None:
-            scale = scale * np.sqrt(flat_numbers(self.preconditioner, 1)[:, coordinates])
+            scale = scale * np.sqrt(columns(self.preconditioner, 1, coordinates))
         given = np.asarray(run.log_weights)[:, chosen]
         wells = self._wells(rows[0], coordinates, given, size)
         probes, jumps, unexplained, virials, energies = self._probes(run, rows, coordinates, scale, wells, given)
@@ -99,7 +99,7 @@ class BiasProbe:
         sizes = np.array([size, *(leaf[0, 0].size for leaf in jax.tree.leaves(rows[0]))])
         errors = self.sampler.kernel.step_errors
         return Bias(
-            values=flat_numbers(shown, 2)[..., places],
+            values=columns(shown, 2, places),
             coordinates=places,
             draws=shown if len(coordinates) == size else None,
             log_weights=log_weights,
@@ -129,7 +129,7 @@ class BiasProbe:
         wells = np.zeros(log_weights.shape, np.int32)
         is_used = np.isfinite(log_weights)
         if not self.potential.is_exact and len(coordinates) == size and np.any(is_used):
-            wells[is_used] = separate(flat_numbers(positions, 2)[is_used][:, coordinates])
+            wells[is_used] = separate(columns(positions, 2, coordinates)[is_used])
         return wells
 
     def _probes(
@@ -177,12 +177,12 @@ class BiasProbe:
         here, ahead, behind = (scale[:, None] * part for part in pull[:3])
         other = here if is_exact else scale[:, None] * pull[3]
         # Simpson's rule along the displacement, after rounding.
-        ends = [flat_numbers(side, 2)[..., coordinates] for side in sides]
+        ends = [columns(side, 2, coordinates) for side in sides]
         along = np.sum((ends[0] - ends[1]) * (gradient[1] + 4.0 * gradient[0] + gradient[2]), axis=-1) / 6.0
         jumps = energy[1] - energy[2] - along
         if not self.potential.has_gradient_of_energy:
             jumps = np.where(np.isfinite(jumps), 0.0, jumps)
-        values = flat_numbers(rows[0], 2)[..., coordinates] / scale[:, None]
+        values = columns(rows[0], 2, coordinates) / scale[:, None]
         # At the draws, on one batch or two.
         virials = np.mean(virial[::3], axis=0)
         rounding = _ROUNDINGS * np.finfo(np.asarray(found[0]).dtype).eps * np.abs(energy[0])

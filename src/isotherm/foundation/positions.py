@@ -81,9 +81,3 @@ def columns(draws: Any, lead: int, places: np.ndarray) -> np.ndarray:
             flat = np.asarray(leaf).reshape(*leaf.shape[:lead], size)
             found.append(np.asarray(flat[..., here], np.float64))
     return np.concatenate(found, axis=-1)
-
-
-def flat_numbers(tree: Any, lead: int) -> np.ndarray:
-    """All coordinates of positions with `lead` leading axes, in double precision."""
-    leaves = [np.asarray(leaf, np.float64) for leaf in jax.tree.leaves(tree)]
-    return np.concatenate([leaf.reshape(*leaf.shape[:lead], -1) for leaf in leaves], axis=-1)
