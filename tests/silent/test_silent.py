@@ -32,7 +32,7 @@ def test_a_wrong_run_is_named(case, seed):
 @pytest.mark.parametrize("case", ALONE, ids=lambda case: case.name)
 def test_a_good_run_of_one_chain_is_told_that_alone(case, seed):
     (note,) = notes_of(case, seed)
-    assert note.startswith("There is one chain, and nothing to compare it with")
+    assert note.startswith("One chain: convergence cannot be checked")
 
 
 @pytest.mark.parametrize("seed", [0, 1])

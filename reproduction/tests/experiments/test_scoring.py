@@ -12,7 +12,7 @@ import isotherm as iso
 from isotherm.demo.result import Row, masses_in_box, write_result
 from isotherm.exchange import DeterministicEvenOdd, expected_round_trip
 from isotherm.foundation.errors import DivergenceError
-from isotherm.run.modes import mode_masses
+from isotherm.run.estimates import mode_masses
 from isotherm.targets import modes25
 from isotherm_thesis.experiments import energy_cdf, modes25_icsgld, round_trips, ten_functions
 from isotherm_thesis.experiments.scoring import choose_setting, coupling_rows, differences, shape_variation

@@ -14,7 +14,6 @@ from isotherm.foundation.checks import Check
 from isotherm.foundation.errors import check_folder, check_real, check_written_path, refuse, short
 from isotherm.run import energies as by_energy
 from isotherm.run import estimates, export, plots
-from isotherm.run import modes as by_mode
 from isotherm.run.bias import Bias, is_small
 from isotherm.run.estimates import Estimate
 from isotherm.run.record_times import RecordTimes
@@ -263,7 +262,7 @@ class Run:
                 position to the number of its mode.
             num_modes: the number of modes, if `modes` is a function.
         """
-        return by_mode.mode_masses(modes, self.draws, np.asarray(self.log_weights), num_modes)
+        return estimates.mode_masses(modes, self.draws, np.asarray(self.log_weights), num_modes)
 
     def estimate_mode_masses(self, modes: Any, num_modes: int | None = None) -> Estimate:
         """The weight in each mode as an `Estimate`; arguments are those of `mode_masses`.
@@ -276,7 +275,7 @@ class Run:
             >>> bool(abs(found.mean[0] - 0.5) < 5 * found.std_error[0])
             True
         """
-        return self._estimate_each(by_mode.mode_indicators(modes, self.draws, self.log_weights.ndim, num_modes))
+        return self._estimate_each(estimates.mode_indicators(modes, self.draws, self.log_weights.ndim, num_modes))
 
     energy_histogram = by_energy.energy_histogram
     log_density_of_states = by_energy.log_density_of_states
