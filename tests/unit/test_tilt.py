@@ -27,7 +27,7 @@ def langevin_law(rate: float, noise: float, step_errors: StepErrors, is_exact: b
     signs, other = rng.choice((-1.0, 1.0), (2, *x.shape))
     half = np.sqrt(0.5 * noise) * other
     probes = Probes(*(part[..., None] for part in (x, rate * x + half, rate * x - half, signs, rate * signs)))
-    dynamics = Dynamics(1.0, (step_errors.curvature, step_errors.noise), None, np.zeros(NUM), 0.0, is_exact, False)
+    dynamics = Dynamics((step_errors.curvature, step_errors.noise), None, np.zeros(NUM), 0.0, is_exact, False)
     log_weights = np.zeros(x.shape)
     tilts, _, is_measured = tilts_of(probes, np.zeros(x.shape, int), log_weights, dynamics)
     assert not is_measured
@@ -107,7 +107,7 @@ def test_directions_of_the_hessian_are_kept_apart():
     signs = rng.choice((-1.0, 1.0), x.shape)
     probes = Probes(x, x @ hessian, x @ hessian, signs, signs @ hessian)
     log_weights = np.zeros(x.shape[:2])
-    dynamics = Dynamics(1.0, (1.0, 1.0), None, np.zeros(NUM), 0.0, True, False)
+    dynamics = Dynamics((1.0, 1.0), None, np.zeros(NUM), 0.0, True, False)
     tilts, _, _ = tilts_of(probes, np.zeros(log_weights.shape, int), log_weights, dynamics)
     found, error = bias_of(x**2, tilts, log_weights)
     truth = np.diag(covariance - np.linalg.inv(hessian))

@@ -97,7 +97,10 @@ class BiasProbe:
         read = np.asarray(run.energies, np.float64)[:, chosen]
         of_weights = self._weight_errors(run, temperature * energies, read, log_weights)
         sizes = np.array([size, *(leaf[0, 0].size for leaf in jax.tree.leaves(rows[0]))])
-        errors = self.sampler.kernel.step_errors
+        errors, of_forces = self.sampler.kernel.step_errors, log_weights
+        if self.sampler.coupling.log_weights is not None and not self.potential.is_exact:
+            # The measured forces have the multiplier of a contour sampler, which the draws follow without weights.
+            of_forces = np.where(np.isfinite(log_weights), 0.0, -np.inf)
         return Bias(
             values=columns(shown, 2, places),
             coordinates=places,
@@ -107,7 +110,7 @@ class BiasProbe:
             tilts=tilts + of_weights,
             weight_errors=of_weights[0],
             heats=heats,
-            leaf_heats=leaf_heats_of(virials, sizes, self._weights_at(log_weights), dynamics),
+            leaf_heats=leaf_heats_of(virials, sizes, of_forces, dynamics),
             leaf_sizes=sizes,
             is_measured=is_measured,
             rates=np.where(is_seen, rates_of(probes), 0.0) * (1.0 if errors is None else errors.curvature),
@@ -117,12 +120,6 @@ class BiasProbe:
             step_size=step,
             is_exact=self.potential.is_exact,
         )
-
-    def _weights_at(self, log_weights: np.ndarray) -> np.ndarray:
-        """Log weights under which draws follow the measured forces, which a contour sampler multiplies."""
-        if self.sampler.coupling.log_weights is None or self.potential.is_exact:
-            return log_weights
-        return np.where(np.isfinite(log_weights), 0.0, -np.inf)
 
     def _wells(self, positions: Any, coordinates: np.ndarray, log_weights: np.ndarray, size: int) -> np.ndarray:
         """The well of each draw, shape (P, S); a single well for exact gradients or large positions."""
@@ -233,7 +230,6 @@ class BiasProbe:
         # There is no expansion in the step for a multiplier that jumps between bins: the tilt is measured.
         is_known = errors is not None and not (is_exact and self.sampler.coupling.log_weights is not None)
         return Dynamics(
-            1.0,  # Energies are in units of the temperature.
             (errors.curvature, errors.noise) if errors is not None and is_known else None,
             epoch,
             np.asarray(run.times[chosen]) % (1 if epoch is None else epoch.length),

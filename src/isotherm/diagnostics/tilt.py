@@ -8,7 +8,7 @@ tilt s. With D the covariance that the step adds to a chain's own,
 which for Langevin steps without gradient noise, D = epsilon tau / 2, is epsilon (|g|^2 / (4 tau) - tr(H) / 2): the first order of
 the stationary distribution of Euler's scheme, for any U. Gradient noise of covariance V adds the D that solves
 H D + D H = epsilon V. Both depend on the kernel by a factor each (`StepErrors`). Coordinates are in units of the step,
-sqrt(epsilon G), with G a preconditioner, so that epsilon is 1 below.
+sqrt(epsilon G), with G a preconditioner, and energies in units of tau, so that epsilon and tau are 1 below.
 
 Noisy gradients would drown products of them. s is then that of a normal distribution with the mean m and covariance C of the draws,
 (x - m)' C^-1 D C^-1 (x - m) / 2, separately in every well: what noise does to the weights of wells is unknown.
@@ -21,7 +21,7 @@ import numpy as np
 
 from isotherm.run.bias import NUM_GROUPS, contradicted, weights_left_out
 
-# A mean Hessian below this share of tau over the variance of the draws is replaced by that.
+# A mean Hessian below this share of the inverse variance of the draws is replaced by that.
 _MIN_HOLD = 0.1
 
 
@@ -55,9 +55,8 @@ class Epoch(NamedTuple):
 class Dynamics(NamedTuple):
     """Properties of a sampler that determine its bias."""
 
-    temperature: float  # tau.
     # Of the kernel, (curvature, noise): the covariance that each adds, over what it adds to Langevin steps. If None, the covariance
-    # is measured as the difference between the mean of g g' and tau times that of H.
+    # is measured as the difference between the means of g g' and H.
     step_errors: tuple[float, float] | None
     epoch: Epoch | None  # Of shuffled batches, whose noise is anticorrelated; None for independent batches.
     phases: np.ndarray  # How many batches of their epoch the draws had seen.
@@ -73,14 +72,14 @@ def tilts_of(
     probes = Probes(*(np.where(np.isfinite(log_weights)[..., None], part, 0.0) for part in probes))
     known, measured, heats = [], [], []
     for weights in weights_left_out(log_weights):
-        around = _local_moments(probes, weights, dynamics)
+        around = _local_moments(probes, weights)
         tilt = functools.partial(_tilt, probes, wells, weights, around, dynamics)
-        measured.append(tilt(_measured_covariance(around, dynamics)))
+        measured.append(tilt(_measured_covariance(around)))
         added = np.zeros_like(around.forces)
         if dynamics.step_errors is not None:
             added = _added_covariance(around, dynamics)
             known.append(tilt(added))
-        heats.append(_excess_heat(around, added, dynamics))
+        heats.append(_excess_heat(around, added))
     heats = np.stack(heats) if dynamics.is_exact and not dynamics.has_walls else np.zeros((1 + NUM_GROUPS, 1))
     is_measured = dynamics.step_errors is None or contradicted(heats) is not None
     return np.stack(measured if is_measured else known), heats, is_measured
@@ -89,7 +88,7 @@ def tilts_of(
 def leaf_heats_of(virials: np.ndarray, sizes: np.ndarray, log_weights: np.ndarray, dynamics: Dynamics) -> np.ndarray:
     """`Bias.leaf_heats`, from virials (chain, draw, leaves) and sizes of the whole position and of its leaves.
 
-    Under exp(-U / tau) the mean of (x - c) . g over a leaf of d numbers is d tau, for any c and U, if g is on an independent batch.
+    Under exp(-U) the mean of (x - c) . g over a leaf of d numbers is d, for any c and U, if g is on an independent batch.
     Summed over many numbers it is far more precise than the spread of any of them.
     """
     if dynamics.has_walls:
@@ -97,8 +96,7 @@ def leaf_heats_of(virials: np.ndarray, sizes: np.ndarray, log_weights: np.ndarra
     virials = np.where(np.isfinite(log_weights)[..., None], virials, 0.0)
     found = np.einsum("gcs,csl->gl", weights_left_out(log_weights), virials)
     both = np.concatenate([found.sum(axis=1, keepdims=True), found], axis=1)
-    wanted = dynamics.temperature * sizes
-    return np.where(wanted > 0, both / np.where(wanted > 0, wanted, 1.0) - 1.0, 0.0)
+    return np.where(sizes > 0, both / np.maximum(sizes, 1) - 1.0, 0.0)
 
 
 class LocalMoments(NamedTuple):
@@ -107,12 +105,12 @@ class LocalMoments(NamedTuple):
     mean: np.ndarray  # Of positions, in the original basis.
     covariance: np.ndarray  # Of positions.
     basis: np.ndarray  # The eigenvectors of the Hessian, in columns.
-    rates: np.ndarray  # Its eigenvalues, or tau over the variance of the draws where they are too low.
+    rates: np.ndarray  # Its eigenvalues, or the inverse variance of the draws where they are too low.
     forces: np.ndarray  # Of products of two gradients.
     noise: np.ndarray  # Covariance of gradient noise.
 
 
-def _local_moments(probes: Probes, weights: np.ndarray, dynamics: Dynamics) -> LocalMoments:
+def _local_moments(probes: Probes, weights: np.ndarray) -> LocalMoments:
     position, one, other, signs, product = probes
     mean = np.einsum("cs,csi->i", weights, position)
     # The least-squares map from z to H z: exact for a constant Hessian.
@@ -122,8 +120,8 @@ def _local_moments(probes: Probes, weights: np.ndarray, dynamics: Dynamics) -> L
     turned = (position - mean) @ basis
     covariance = _mean_product(weights, turned, turned)
     # If the energy is flat or concave on average along a direction, use the draws. Elsewhere keep the mean Hessian, which is at
-    # least tau over the variance: draws that are too cold must be seen.
-    holding = dynamics.temperature / np.maximum(np.diag(covariance), 1e-30)
+    # least the inverse variance: draws that are too cold must be seen.
+    holding = 1.0 / np.maximum(np.diag(covariance), 1e-30)
     rates = np.where(rates > _MIN_HOLD * holding, rates, holding)
     forces = _mean_product(weights, one @ basis, other @ basis)
     noise = 0.5 * _mean_product(weights, one - other, one - other)
@@ -139,14 +137,14 @@ def _tilt(
     probes: Probes, wells: np.ndarray, weights: np.ndarray, around: LocalMoments, dynamics: Dynamics, added: np.ndarray
 ) -> np.ndarray:
     """The tilt of draws whose covariance is too large by `added`, in the eigenbasis of the Hessian."""
-    basis, tau = around.basis, dynamics.temperature
+    basis = around.basis
     if not dynamics.is_exact and np.max(wells) == 0:
         # The covariance of the draws includes the added one.
         scores = (probes.position - around.mean) @ basis @ np.linalg.pinv(around.covariance, hermitian=True)
         return 0.5 * np.sum((scores @ added) * scores, axis=-1)
     if not dynamics.is_exact:
-        return _tilt_in_wells(probes.position @ basis, wells, weights, around.rates / tau, added)
-    heat = np.maximum(tau + around.rates * np.diag(added), 0.1 * tau)
+        return _tilt_in_wells(probes.position @ basis, wells, weights, around.rates, added)
+    heat = np.maximum(1.0 + around.rates * np.diag(added), 0.1)
     forces = (probes.gradient @ basis) / heat
     bent = np.sum((probes.signs @ basis @ added) * (probes.product @ basis) / heat, axis=-1)
     return 0.5 * np.sum((forces @ added) * forces, axis=-1) - bent
@@ -171,15 +169,14 @@ def _tilt_in_wells(
     return found
 
 
-def _measured_covariance(around: LocalMoments, dynamics: Dynamics) -> np.ndarray:
-    """The excess covariance of the draws: under the target, the mean of g g' is tau times that of H."""
-    excess = around.forces - dynamics.temperature * np.diag(around.rates)
-    return excess / around.rates[:, None] / around.rates[None, :]
+def _measured_covariance(around: LocalMoments) -> np.ndarray:
+    """The excess covariance of the draws: under the target, the means of g g' and H are equal."""
+    return (around.forces - np.diag(around.rates)) / around.rates[:, None] / around.rates[None, :]
 
 
-def _excess_heat(around: LocalMoments, added: np.ndarray, dynamics: Dynamics) -> np.ndarray:
+def _excess_heat(around: LocalMoments, added: np.ndarray) -> np.ndarray:
     """The relative excess of the temperatures of the coordinates, g^2 / H, over what is expected."""
-    expected = dynamics.temperature * np.diag(around.rates) + around.rates[:, None] * added * around.rates[None, :]
+    expected = np.diag(around.rates) + around.rates[:, None] * added * around.rates[None, :]
     turn = around.basis
     excess = np.einsum("ik,kl,il->i", turn, around.forces - expected, turn)
     return excess / np.einsum("ik,kl,il->i", turn, expected, turn)
@@ -196,7 +193,7 @@ def _added_covariance(around: LocalMoments, dynamics: Dynamics) -> np.ndarray:
     # The noise that is not injected is missing in every step, however much noise cancels over an epoch.
     left_out = around.basis.T @ np.diag(dynamics.assumed_noise * np.ones(len(rates))) @ around.basis
     added = by_noise * (around.noise * root[:, None] * root[None, :] - left_out) / sums
-    added += np.diag(np.full(len(rates), 0.5 * by_curvature * dynamics.temperature))
+    added += np.diag(np.full(len(rates), 0.5 * by_curvature))
     # Exact for normal distributions up to the step size at which chains diverge.
     return added / np.maximum(1.0 - 0.25 * by_curvature * sums, 0.05)
 
