@@ -11,6 +11,8 @@ Conventions: U(x) = -log prior(x) - (N/n) * sum of log likelihoods, density exp(
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from isotherm.foundation.moved import add_moved_modules
+
 if TYPE_CHECKING:
     from isotherm import (
         bandits,
@@ -71,6 +73,8 @@ if TYPE_CHECKING:
         vr_resghmc,
         vr_resgld,
     )
+
+add_moved_modules()
 
 __version__ = "0.2.0.dev0"
 
@@ -144,13 +148,8 @@ __all__ = [
 # What is imported when it is first used, so that `isotherm --help` need not wait for JAX. Modules:
 _MODULES = {
     "schedules": "foundation.schedules",
-    **{
-        name: name for name in ("bandits", "contour", "data", "estimators", "exchange", "kernels", "models", "networks")
-    },
-    **{
-        name: name
-        for name in ("potentials", "predictive", "run", "runs", "samplers", "sampling", "targets", "transforms")
-    },
+    **{name: name for name in ("bandits", "contour", "estimators", "exchange", "kernels", "networks", "potentials")},
+    **{name: name for name in ("predictive", "run", "samplers", "targets", "transforms")},
 }
 # And names in modules; all others are samplers.
 _HOMES = {

@@ -1,9 +1,30 @@
 """Names that have moved: they work for one version, with a DeprecationWarning."""
 
 import importlib
+import sys
+import types
 import warnings
 from collections.abc import Callable
 from typing import Any
+
+# Modules that no longer are files, and by new home the names that they held.
+_MODULES = {
+    "models": {
+        "isotherm.networks": "CNN MLP ResNet WideResNet bottleneck_resnet num_parameters resnet wide_resnet",
+        "isotherm_thesis.models": "FilterResponseNorm FilterResponseResNet frn_resnet",
+    },
+    "data": {
+        "isotherm.networks": "Normalize",
+        "isotherm_thesis.data": "CATALOG DataSet File FileStatus check find get load",
+    },
+    "data.augment": {"isotherm.networks": "Crop Erase Flip InTurn Normalize cifar_augmentation"},
+    "experiments": {"isotherm_thesis.experiments": "EXPERIMENTS"},
+    "runs": {"isotherm.run": "Run load"},
+    "sampling": {
+        "isotherm": "Sampler as_optax per_chain resume sample sweep to_blackjax",
+        "isotherm.samplers": "Info LoopState",
+    },
+}
 
 
 def moved(module: str, homes: dict[str, str], package: str = "isotherm") -> Callable[[str], Any]:
@@ -31,3 +52,14 @@ def moved(module: str, homes: dict[str, str], package: str = "isotherm") -> Call
         return found
 
     return __getattr__
+
+
+def add_moved_modules() -> None:
+    """Make the modules that are no longer files importable."""
+    for name, names_by_home in _MODULES.items():
+        module = types.ModuleType(f"isotherm.{name}", "Names that have moved.")
+        homes = {each: home for home, names in names_by_home.items() for each in names.split()}
+        vars(module)["__getattr__"] = moved(module.__name__, homes, "isotherm-thesis")
+        sys.modules[module.__name__] = module
+        parent, _, last = module.__name__.rpartition(".")
+        setattr(sys.modules[parent], last, module)
