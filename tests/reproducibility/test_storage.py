@@ -46,7 +46,7 @@ def resumed_equals_whole(folder, num_steps=200):
 
 @pytest.mark.parametrize("name", ["a[x]b", "star*", "what?"] + ["back\\slash"] * (os.name == "posix"))
 def test_paths_that_are_patterns_are_refused_before_anything_is_written(tmp_path, name, folder):
-    rule = r"`out` must be a folder whose path has none of the letters \* \? \[ \\, which .* got .* with "
+    rule = r"`out` must be a folder whose path has none of the characters \* \? \[ \\, which .* got .* with "
     with pytest.raises(ValueError, match=rule):
         run_in(tmp_path / name / "run")
     assert not (tmp_path / name).exists()

@@ -1,15 +1,16 @@
-"""What a user's function reads beside its arguments: captured variables, globals, defaults and attributes, by value.
+"""Values that a user's function reads beside its arguments: captured variables, globals, defaults and attributes.
 
-A compiled program holds the values that its functions read when they were traced. Comparing them before the next run shows when
-the program is out of date.
+A compiled program holds the values that its functions read when they were traced. It is out of date when they change.
 """
 
 import dataclasses
 import functools
+import itertools
+import sys
 import sysconfig
 import types
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import jax
@@ -18,18 +19,17 @@ from jax.core import Tracer
 
 from isotherm.foundation.parts import Held
 
-# How deep containers and called functions are followed, and how many values are looked at in all.
 _MAX_DEPTH, _MAX_VALUES = 40, 20_000
-# Arrays of JAX cannot change; larger ones are compared by identity.
+# Larger arrays of JAX are compared by identity, since they cannot change.
 _MAX_COPIED_BYTES = 1 << 20
 _LIBRARIES = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype, type(Ellipsis))
 
 
 def dependencies(function: Any) -> tuple[Any, ...]:
-    """The values that a function depends on, hashable, equal as long as none of them changes.
+    """The values that a function and the functions it calls read, hashable, equal until one of them changes.
 
-    Functions that it calls are followed, unless they belong to an installed library.
+    Functions of installed libraries are not followed.
 
     Example:
         >>> def scaled(by):
@@ -45,15 +45,13 @@ def dependencies(function: Any) -> tuple[Any, ...]:
 
 
 class _Walk:
-    """One walk through everything that a function reads."""
-
     def __init__(self):
-        # Held, since the number of an object that is gone may be that of another one.
-        self._met: dict[int, Any] = {}
-        self._left = _MAX_VALUES
+        # Visited objects by id, kept alive so that no id is reused.
+        self._visited: dict[int, Any] = {}
+        self._num_left = _MAX_VALUES
 
     def values_of(self, value: Any, depth: int) -> Iterator[Any]:
-        self._left -= 1
+        self._num_left -= 1
         if isinstance(value, _PLAIN):
             # The type, since 1 == 1.0 == True; the text, since NaN is unequal to itself.
             yield type(value), repr(value) if isinstance(value, (float, complex, np.generic)) else value
@@ -64,107 +62,85 @@ class _Walk:
                 yield Held(value)
             elif not jax.numpy.issubdtype(value.dtype, jax.dtypes.prng_key):
                 yield from self.values_of(np.asarray(value), depth)
-        elif id(value) in self._met or depth > _MAX_DEPTH or self._left < 0:
+        elif id(value) in self._visited or depth > _MAX_DEPTH or self._num_left < 0:
             yield Held(value)
         else:
-            self._met[id(value)] = value
-            yield from self._inside(value, depth + 1)
+            self._visited[id(value)] = value
+            own, children = _split(value)
+            yield own
+            for child in children:
+                yield from self.values_of(child, depth + 1)
 
-    def _inside(self, value: Any, depth: int) -> Iterator[Any]:
-        if isinstance(value, dict):
-            for key, item in value.items():
-                yield from self.values_of(key, depth)
-                yield from self.values_of(item, depth)
-        elif isinstance(value, (list, tuple, set, frozenset)):
-            yield type(value), len(value)
-            for item in value:
-                yield from self.values_of(item, depth)
-        elif isinstance(value, functools.partial):
-            for part in (value.func, value.args, value.keywords):
-                yield from self.values_of(part, depth)
-        elif isinstance(value, types.MethodType):
-            for part in (value.__func__, value.__self__):
-                yield from self.values_of(part, depth)
-        elif isinstance(value, types.FunctionType):
-            yield from self._of_function(value, depth)
-        elif isinstance(value, types.CellType):
-            yield from _filled(value, lambda content: self.values_of(content, depth))
-        elif isinstance(value, types.ModuleType):
-            yield Held(value)
-        elif isinstance(value, type):
-            yield from self._of_class(value, depth)
-        elif (
-            _is_users(type(value).__module__)
-            or dataclasses.is_dataclass(value)
-            or isinstance(value, types.SimpleNamespace)
-        ):
-            yield type(value)
-            yield from self.values_of(getattr(value, "__dict__", ()), depth)
-            for name in _slots(type(value)):
-                yield from self.values_of(getattr(value, name, None), depth)
-            yield from self._of_class(type(value), depth)
-        else:
-            yield Held(value)
 
-    def _of_class(self, kind: type, depth: int) -> Iterator[Any]:
-        """The attributes and methods of a class, as far as they are the user's."""
-        for base in kind.__mro__:
-            for name, part in vars(base).items() if _is_users(base.__module__) else ():
-                if isinstance(part, property):
-                    part = (part.fget,)
-                elif isinstance(part, (staticmethod, classmethod)):
-                    part = part.__func__
-                if not name.startswith("__") or isinstance(part, types.FunctionType):
-                    yield from self.values_of(part, depth)
+def _split(value: Any) -> tuple[Any, Iterable[Any]]:
+    """A hashable that identifies an object, and the values inside it."""
+    kind = type(value)
+    if isinstance(value, dict):
+        return kind, itertools.chain.from_iterable(value.items())
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return (kind, len(value)), value
+    if isinstance(value, functools.partial):
+        return kind, (value.func, value.args, value.keywords)
+    if isinstance(value, types.MethodType):
+        return kind, (value.__func__, value.__self__)
+    if isinstance(value, types.FunctionType):
+        return Held(value.__code__), _inside_function(value)
+    if isinstance(value, types.CellType):
+        return kind, _inside_cell(value)
+    if isinstance(value, type):
+        return kind, _inside_class(value)
+    if _is_users(kind.__module__) or dataclasses.is_dataclass(value) or isinstance(value, types.SimpleNamespace):
+        slots = (name for base in kind.__mro__ for name in getattr(base, "__slots__", ()) if isinstance(name, str))
+        attributes = (getattr(value, name, None) for name in slots)
+        return kind, itertools.chain([getattr(value, "__dict__", ())], attributes, _inside_class(kind))
+    return Held(value), ()
 
-    def _of_function(self, function: types.FunctionType, depth: int) -> Iterator[Any]:
-        yield Held(function.__code__)
-        if not _is_users(function.__module__):
-            # A library's closure may still hold what the user gave it, such as the numbers of a schedule.
-            yield from self.values_of(function.__closure__, depth)
-            return
-        for part in (function.__closure__, function.__defaults__, function.__kwdefaults__):
-            yield from self.values_of(part, depth)
-        names = _names(function.__code__)
-        for name in names:
-            if name not in function.__globals__:
-                continue
-            found = function.__globals__[name]
-            if isinstance(found, types.ModuleType):
-                yield from self._of_module(found, names, depth)
-            else:
-                yield from self.values_of(found, depth)
 
-    def _of_module(self, module: types.ModuleType, names: list[str], depth: int) -> Iterator[Any]:
-        if _is_users(module.__name__):
-            for name in names:
-                if name in vars(module):
-                    yield from self.values_of(vars(module)[name], depth)
+def _inside_cell(cell: types.CellType) -> tuple[Any, ...]:
+    try:
+        return (cell.cell_contents,)
+    except ValueError:  # Not assigned yet.
+        return ()
+
+
+def _inside_class(kind: type) -> Iterator[Any]:
+    """Attributes and methods of the user's classes."""
+    for base in kind.__mro__:
+        for name, part in vars(base).items() if _is_users(base.__module__) else ():
+            if isinstance(part, property):
+                part = (part.fget,)
+            elif isinstance(part, (staticmethod, classmethod)):
+                part = part.__func__
+            if not name.startswith("__") or isinstance(part, types.FunctionType):
+                yield part
+
+
+def _inside_function(function: types.FunctionType) -> Iterator[Any]:
+    yield function.__closure__
+    if not _is_users(function.__module__):
+        # The closure of a library's function may hold the user's values, such as the numbers of a schedule.
+        return
+    yield from (function.__defaults__, function.__kwdefaults__)
+    names = _names(function.__code__)
+    for name in names:
+        if name not in function.__globals__:
+            continue
+        found = function.__globals__[name]
+        if not isinstance(found, types.ModuleType):
+            yield found
+        elif _is_users(found.__name__):
+            yield from (vars(found)[inner] for inner in names if inner in vars(found))
 
 
 def _names(code: types.CodeType) -> list[str]:
-    """The names that a function and those written inside it may look up."""
+    """Names that a function and the functions defined inside it may look up."""
     inner = [name for part in code.co_consts if isinstance(part, types.CodeType) for name in _names(part)]
     return list(dict.fromkeys([*code.co_names, *inner]))
 
 
-def _filled(cell: types.CellType, values: Any) -> Iterator[Any]:
-    try:
-        content = cell.cell_contents
-    except ValueError:  # Not assigned yet.
-        return
-    yield from values(content)
-
-
-def _slots(kind: type) -> list[str]:
-    return [name for base in kind.__mro__ for name in getattr(base, "__slots__", ()) if isinstance(name, str)]
-
-
 @functools.cache
 def _is_users(module: str | None) -> bool:
-    """Whether a module is the user's own, and not of Python, of an installed library or of isotherm."""
-    import sys
-
+    """Whether a module is not part of Python, an installed library or isotherm."""
     if module is None or module.split(".")[0] in ("isotherm", "builtins"):
         return False
     file = getattr(sys.modules.get(module), "__file__", None)

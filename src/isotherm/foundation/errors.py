@@ -1,7 +1,4 @@
-"""What isotherm says when an input is wrong or a chain diverges.
-
-Every refusal has one form: `` `name` must be <rule>; got <value>. `` followed by what to do.
-"""
+"""Errors, warnings and checks of inputs. Every refusal reads `` `name` must be <rule>; got <value>. <remedy>``."""
 
 import difflib
 import math
@@ -13,7 +10,11 @@ from typing import Any, NoReturn
 
 
 class DivergenceError(RuntimeError):
-    """Raised after a run with ``throw=True`` when a chain left the finite numbers."""
+    """Raised after a run with ``throw=True`` when the energy of a chain became infinite or NaN."""
+
+
+class DivergenceWarning(UserWarning):
+    """Names the chains whose energy became infinite or NaN, the iteration, and the remedy."""
 
 
 class StorageError(OSError):
@@ -21,22 +22,17 @@ class StorageError(OSError):
 
 
 class InputError(ValueError):
-    """Raised for every wrong input; the message names the argument, the rule, what was given, and what to do."""
-
-
-class DivergenceWarning(UserWarning):
-    """Says which chains left the finite numbers, when, and what to change."""
+    """Raised for every wrong input."""
 
 
 def refuse(name: str, rule: str, value: Any, remedy: str) -> NoReturn:
-    """Raise the `ValueError` that every wrong input ends in."""
+    """Raise the `InputError` of a wrong input."""
     raise InputError(f"`{name}` must be {rule}; got {value}. {remedy}")
 
 
 def check_integer(name: str, value: Any, minimum: int, remedy: str) -> int:
     """Return `value` as an int of at least `minimum`, or refuse it."""
-    is_integer = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if not is_integer or int(value) < minimum:
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or int(value) < minimum:
         refuse(name, f"an integer of at least {minimum}", short(value), remedy)
     return int(value)
 
@@ -52,19 +48,14 @@ def check_real(
     maximum: float = math.inf,
 ) -> float:
     """Return `value` as a finite float inside the given bounds, or refuse it."""
-    limits = [
-        f"above {above:g}" if above > -math.inf else "",
-        f"at least {minimum:g}" if minimum > -math.inf else "",
-        f"below {below:g}" if below < math.inf else "",
-        f"at most {maximum:g}" if maximum < math.inf else "",
-    ]
-    rule = " ".join(["a finite real number", " and ".join(filter(None, limits))]).strip()
+    bounds = {"above": above, "at least": minimum, "below": below, "at most": maximum}
+    limits = " and ".join(f"{word} {bound:g}" for word, bound in bounds.items() if math.isfinite(bound))
+    rule = f"a finite real number {limits}".strip()
     try:
-        number = math.nan if isinstance(value, (str, bytes)) else float(value)
+        number = math.nan if isinstance(value, (str, bytes, bool)) else float(value)
     except (TypeError, ValueError):
-        refuse(name, rule, short(value), remedy)
-    inside = above < number < below and minimum <= number <= maximum
-    if isinstance(value, bool) or not math.isfinite(number) or not inside:
+        number = math.nan
+    if not (math.isfinite(number) and above < number < below and minimum <= number <= maximum):
         refuse(name, rule, short(value), remedy)
     return number
 
@@ -79,7 +70,7 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
 
 
 def closest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that is most like another one; None where none is much like it.
+    """The most similar known word, or None.
 
     Example:
         >>> closest("csgl", ("sgld", "csgld"))
@@ -88,11 +79,9 @@ def closest(word: str, known: Iterable[str]) -> str | None:
         'sgld'
     """
     known = list(known)
-    # Letters that changed places are the likeliest slip.
+    # Swapped letters are the likeliest typo.
     swapped = [other for other in known if sorted(other) == sorted(word)]
-    if swapped:
-        return swapped[0]
-    return next(iter(difflib.get_close_matches(word, known, 1)), None)
+    return next(iter(swapped or difflib.get_close_matches(word, known, 1)), None)
 
 
 def check_type(name: str, value: Any, kind: type, rule: str, remedy: str) -> Any:
@@ -103,7 +92,7 @@ def check_type(name: str, value: Any, kind: type, rule: str, remedy: str) -> Any
 
 
 def check_folder(name: str, value: Any, remedy: str) -> pathlib.Path:
-    """Return `value` as an absolute path, with `~` as the home of its user, or refuse what is none."""
+    """Return `value` as an absolute path with `~` expanded, or refuse it."""
     if not isinstance(value, (str, os.PathLike)) or not os.fspath(value):
         refuse(name, "the path of a folder", short(value), remedy)
     try:
@@ -113,12 +102,12 @@ def check_folder(name: str, value: Any, remedy: str) -> pathlib.Path:
 
 
 def check_written_path(name: str, folder: pathlib.Path) -> None:
-    """Refuse a path under which TensorStore or Orbax would write to, or look for, another one."""
+    """Refuse a path that TensorStore or Orbax would misread."""
     path = str(folder.resolve())
-    # Orbax looks for files by a pattern that holds the path; TensorStore takes a backslash for a slash.
+    # Orbax globs with the path; TensorStore reads a backslash as a slash.
     found = [letter for letter in "*?[\\" if letter in path and letter != os.sep]
     if found:
-        rule = "a folder whose path has none of the letters * ? [ \\, which stand for others in paths"
+        rule = "a folder whose path has none of the characters * ? [ \\, which Orbax and TensorStore misread"
         refuse(name, rule, f"{path} with {' '.join(found)}", "Choose another folder, or rename the one around it.")
     try:
         path.encode()
@@ -128,6 +117,6 @@ def check_written_path(name: str, folder: pathlib.Path) -> None:
 
 
 def short(value: Any) -> str:
-    """What a message shows of a value: its `repr`, or its type where that is long."""
+    """The `repr` of a value for messages, or its type where that is long."""
     text = repr(value)
     return text if len(text) <= 80 and "\n" not in text and " at 0x" not in text else f"a {type(value).__name__}"

@@ -1,21 +1,15 @@
-"""Packages that only some uses need: imported when they are, and named with the command that installs them."""
+"""Imports of optional packages."""
 
 import importlib
 from typing import Any
 
 
 def require(name: str, extra: str | None) -> Any:
-    """The module `name`, or the command that installs it: an extra of this package, or where that is None the other package.
-
-    Example:
-        >>> require("math", "all").sqrt(4.0)
-        2.0
-    """
+    """Import a module, or raise an error with the command that installs it: an extra of isotherm, or for None its own package."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
         package = name.partition(".")[0]
         wanted = package if extra is None else f'"isotherm[{extra}]"'
-        raise ImportError(
-            f"This needs {package}, which is not installed. Run: pip install {wanted}", name=package
-        ) from error
+        text = f"This needs {package}, which is not installed. Run: pip install {wanted}"
+        raise ImportError(text, name=package) from error

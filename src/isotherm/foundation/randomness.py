@@ -1,9 +1,8 @@
-"""Random numbers as a function of (seed, purpose, run, chain, iteration) and nothing else.
+"""Random numbers that depend only on (seed, purpose, run, chain, iteration).
 
-Every stream has a key that is folded from the seed, a purpose and the global numbers of a run and a chain. The numbers of
-iteration k are the Threefry words at the counters (k, 0), (k, 1), ...; both words of a counter are used. So the numbers of
-an iteration do not depend on how many iterations are drawn at a time, on the number of chains, or on where a run was
-stopped and resumed.
+Every stream has a key folded from the seed, a `Purpose` and the global numbers of a run and a chain. Iteration k uses the Threefry
+words at the counters (k, 0), (k, 1), ...; both words of a counter are used. So draws do not depend on the block length, on the
+number of chains, or on where a run was resumed.
 """
 
 import enum
@@ -24,7 +23,7 @@ _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 
 class Purpose(enum.IntEnum):
-    """What a stream of random numbers is for. The values are part of every seed's meaning."""
+    """What a stream is used for. A changed value changes the draws of every seed."""
 
     INIT = 0
     KERNEL = 1
@@ -43,21 +42,19 @@ def seed_key(seed: Any) -> Array:
 
 
 def seed_words(seed: Any) -> Any:
-    """The two words of a seed's key, on the host unless it is a key that is traced.
+    """The two words of a seed's key, on the host unless the seed is a traced key.
 
-    They hold all 64 bits of the seed, of which `jax.random.key` keeps 32. Seeds below 2^32 give the same key as there. A key of
-    `jax.random.key` is taken as it is.
+    They hold all 64 bits of an integer; `jax.random.key` keeps 32, and agrees below 2^32. Keys of `jax.random.key` are used as they
+    are.
     """
     if isinstance(seed, jax.Array) and jnp.issubdtype(seed.dtype, jax.dtypes.prng_key):
         words = jax.random.key_data(seed)
         if seed.shape != () or words.shape != (2,):
-            refuse(
-                "seed", "one key of two words", f"keys of shape {seed.shape}", "Use jax.random.key(0), or an integer."
-            )
+            got, remedy = f"keys of shape {seed.shape}", "Use jax.random.key(0), or an integer."
+            refuse("seed", "one key of two words", got, remedy)
         return words if isinstance(words, Tracer) else np.asarray(words)
     if getattr(seed, "dtype", None) == np.uint32 and np.shape(seed) == (2,) and not isinstance(seed, Tracer):
-        # A key as `jax.random.PRNGKey` makes it.
-        return np.asarray(seed)
+        return np.asarray(seed)  # A key of `jax.random.PRNGKey`.
     remedy = "Give any integer from 0 to 18446744073709551615, or a key of `jax.random.key`."
     number = check_integer("seed", seed, 0, remedy)
     if number >= 1 << 64:
@@ -66,7 +63,7 @@ def seed_words(seed: Any) -> Any:
 
 
 def run_keys(words: Any, purpose: Any, runs: Any) -> Any:
-    """Keys of shape (R, 2) for what the chains of each of the numbered runs share, from the words of the seed's key."""
+    """Keys of shape (R, 2), one per run number, from the words of the seed's key. The chains of a run share its key."""
     return fold(fold(words, purpose), runs)
 
 
@@ -76,9 +73,9 @@ def chain_keys(keys_run: Any, num_chains: int) -> Any:
 
 
 def fold(key: Any, number: Any) -> Any:
-    """New keys from keys of shape (..., 2) and numbers: the words at the counter (number, 2^32 - 1), which no stream reaches.
+    """New keys from keys of shape (..., 2): the words at the counter (number, 2^32 - 1), which no stream reaches.
 
-    Arrays of NumPy are folded on the host, where nothing has to be compiled.
+    NumPy arrays are folded on the host, without compiling.
     """
     if isinstance(key, np.ndarray):
         with np.errstate(over="ignore"):
@@ -88,9 +85,8 @@ def fold(key: Any, number: Any) -> Any:
 
 
 def materialize(few: Array) -> Array:
-    """Few words that much is made of. On a CPU they are made once: XLA would write the generator into each of their readers, and
-    take twice as long to compile. A GPU rather makes them again than waits for them.
-    """
+    """Compute a few widely used words once. XLA would inline the generator into every use, which doubles compile times on a CPU."""
+    # A GPU recomputes them faster than it waits for them.
     return lax.optimization_barrier(few) if jax.default_backend() == "cpu" else few
 
 
@@ -113,7 +109,7 @@ def uniforms(key: Array, iterations: Array, count: int, dtype: Any = jnp.float32
 
 @functools.partial(jax.jit, static_argnames=("shape", "dtype"), inline=True)
 def normals(key: Array, iterations: Array, shape: tuple[int, ...], dtype: Any = jnp.float32, offset: Any = 0) -> Array:
-    """Standard normal numbers of shape (len(iterations), *shape). Traced once for each shape, and inlined."""
+    """Standard normal numbers of shape (len(iterations), *shape). Traced once per shape, and inlined."""
     wide = jnp.float64 if dtype == jnp.float64 else jnp.float32
     unit = uniforms(key, iterations, math.prod(shape), wide, offset)
     lowest = np.nextafter(np.array(-1.0, wide), np.array(0.0, wide))
@@ -122,16 +118,13 @@ def normals(key: Array, iterations: Array, shape: tuple[int, ...], dtype: Any = 
     return scaled.reshape(len(iterations), *shape).astype(dtype)
 
 
-def student_t(
-    key: Array, iterations: Array, degrees: float, shape: tuple[int, ...], dtype: Any, offset: int = 0
-) -> Array:
-    """Student t numbers of shape (len(iterations), *shape) by the polar method, which is exact for every `degrees`.
+def student_t(key: Array, iterations: Array, degrees: float, shape: tuple[int, ...], dtype: Any) -> Array:
+    """Student t numbers of shape (len(iterations), *shape) by the polar method, exact for every `degrees`.
 
     Reference:
         Bailey 1994, "Polar generation of random variates with the t-distribution", equation (2) with a full angle.
     """
-    count = math.prod(shape)
-    radius, angle = jnp.split(uniforms(key, iterations, 2 * count, dtype, offset), 2, axis=-1)
+    radius, angle = jnp.split(uniforms(key, iterations, 2 * math.prod(shape), dtype), 2, axis=-1)
     spread = jnp.sqrt(degrees * jnp.expm1(-2.0 / degrees * jnp.log1p(-radius)))
     return (spread * jnp.cos(2.0 * math.pi * angle)).reshape(len(iterations), *shape)
 
@@ -147,10 +140,9 @@ def normals_like(key: Array, iterations: Array, tree: Any) -> Any:
 
 
 def _threefry(key_0: Any, key_1: Any, first: Any, second: Any) -> tuple[Any, Any]:
-    """Threefry-2x32 with 20 rounds, element by element.
+    """Threefry-2x32 with 20 rounds, elementwise: the bits of `jax.extend.random.threefry_2x32`.
 
-    The same bits as `jax.extend.random.threefry_2x32`, written out so that the compiler fuses it with what follows: half the
-    time per normal number on a CPU. Traced once for each shape, and inlined.
+    Written out so that XLA fuses it with its consumers, which halves the time per normal number on a CPU.
 
     Reference:
         Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3".

@@ -1,7 +1,7 @@
-"""Step sizes and temperatures that change with the iteration, and the windows in which draws are collected.
+"""Schedules of step sizes and temperatures, and collection windows.
 
-A schedule is a number or any function of the iteration, such as those of optax. The ones here are what the thesis needs
-and optax has not. They are parts: their numbers travel as arguments, where a function of optax compiles anew each time it is made.
+A schedule is a number or any function of the iteration, such as those of optax. The classes here are those of the thesis that optax
+lacks. Their numbers are arguments of compiled programs, while each new function of optax compiles again.
 """
 
 import dataclasses
@@ -24,14 +24,14 @@ Schedule = float | Callable[[Any], Any]
 
 
 class ElementwiseSchedule(Part):
-    """A schedule that takes many iterations at once too; on the host it computes with NumPy, and compiles nothing."""
+    """A schedule that broadcasts over iterations. On the host it computes with NumPy, without compiling."""
 
     def __call__(self, iteration: Any) -> Any:
         """The value at an iteration, or at each of several."""
         raise TypeError(f"{type(self).__name__} must define `__call__`.")
 
     def arrays_for(self, iteration: Any) -> Any:
-        """NumPy where everything is on the host; else JAX."""
+        """`numpy` if all values are on the host, else `jax.numpy`."""
         is_on_host = isinstance(iteration, (int, np.generic, np.ndarray))
         return jnp if any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(self)) or not is_on_host else np
 
@@ -45,8 +45,8 @@ class CyclicalCosine(ElementwiseSchedule):
     Attributes:
         peak: the value at the start of a cycle.
         cycle_length: L, iterations in a cycle.
-        hold_from: the fraction of the cycle from which the value stays where it is; 1 lets it fall to the end.
-        floor: the value that a whole cycle would fall to.
+        hold_from: the fraction of the cycle from which the value is constant; 1 decays to the end.
+        floor: the limit at the end of a whole cycle.
 
     Example:
         >>> float(CyclicalCosine(0.5, cycle_length=100)(0))
@@ -76,13 +76,13 @@ class CyclicalCosine(ElementwiseSchedule):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class CyclicalTemperature(ElementwiseSchedule):
-    """`exploring` while a cycle explores, `temperature` from the fraction `sampling_from` of the cycle on.
+    """`exploring` in the first part of each cycle, `temperature` from its fraction `sampling_from` on.
 
     Attributes:
         temperature: the value in the sampling stage.
         cycle_length: iterations in a cycle.
-        sampling_from: the fraction of the cycle at which sampling starts.
-        exploring: the value before it; 0 explores without noise.
+        sampling_from: the fraction of the cycle at which the sampling stage starts.
+        exploring: the value in the exploration stage; 0 explores without noise.
 
     Example:
         >>> [float(CyclicalTemperature(2.0, 10, 0.8)(k)) for k in (7, 8, 17, 18)]
@@ -113,9 +113,9 @@ class Annealed(ElementwiseSchedule):
 
     Attributes:
         initial: the value at iteration 0.
-        rate: the factor by which the value falls; above 1 it falls, below 1 it grows.
-        every: iterations between two changes (an epoch, say).
-        stop_at: the iteration from which the value stays; None never stops.
+        rate: the factor per change; above 1 the value falls, below 1 it grows.
+        every: iterations between two changes, such as those of an epoch.
+        stop_at: the iteration from which the value is constant; None never stops.
 
     Example:
         >>> float(Annealed(8.0, rate=2.0, every=10)(25))
@@ -135,7 +135,7 @@ class Annealed(ElementwiseSchedule):
         check_real("initial", self.initial, "Give the value at iteration 0.", minimum=0.0)
         check_real("rate", self.rate, "Give the factor by which the value falls, such as 1.02.", above=0.0)
         check_integer("every", self.every, 1, "Give the number of iterations between two changes.")
-        # In double precision: that of a rate close to 1 would be lost in single.
+        # In double precision: single loses the logarithm of a rate close to 1.
         object.__setattr__(self, "log_rate", math.log(self.rate))
 
     def __call__(self, iteration: Any) -> Array:
@@ -146,7 +146,7 @@ class Annealed(ElementwiseSchedule):
 
 @dataclasses.dataclass(frozen=True)
 class CollectionWindow:
-    """Collects the iterations k with k mod cycle_length >= ceil(sampling_from * cycle_length).
+    """Collects the draws of iterations k with k mod cycle_length >= ceil(sampling_from * cycle_length).
 
     Attributes:
         cycle_length: iterations in a cycle.
@@ -171,7 +171,7 @@ class CollectionWindow:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Following(Part):
-    """value * s(0) / s(k): a correction factor that grows as an annealed temperature s falls, so that F tau stays constant.
+    """value * s(0) / s(k): a correction factor F that grows as an annealed temperature s falls, so that F * s is constant.
 
     Example:
         >>> float(Following(3.0, lambda k: 2.0 ** -k)(2))
@@ -188,7 +188,7 @@ class Following(Part):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Scaled(Part):
-    """value * factor(k): the step size or the temperature of a rung whose ladder changes with the iteration.
+    """value * factor(k): the step size or temperature of a rung when the ladder changes with the iteration.
 
     Example:
         >>> float(Scaled(0.5, Annealed(1.0, rate=2.0, every=10))(25))
@@ -204,23 +204,21 @@ class Scaled(Part):
 
 @transfers_on_purpose
 def values_at(schedule: Schedule, iterations: np.ndarray) -> np.ndarray:
-    """What a schedule is at several iterations, in one call."""
+    """The values of a schedule at several iterations."""
     if not callable(schedule):
         return np.full(len(iterations), schedule)
-    many = schedule if isinstance(schedule, ElementwiseSchedule) else jax.jit(jax.vmap(schedule))
-    return np.asarray(many(iterations))
+    elementwise = schedule if isinstance(schedule, ElementwiseSchedule) else jax.jit(jax.vmap(schedule))
+    return np.asarray(elementwise(iterations))
 
 
 def as_schedule(value: Schedule) -> Callable[[Any], Any]:
-    """A function of the iteration, from a number or a function."""
-    if callable(value):
-        return value
-    return lambda iteration: jnp.asarray(value)
+    """A number or a function as a function of the iteration."""
+    return value if callable(value) else lambda iteration: jnp.asarray(value)
 
 
 @transfers_on_purpose
 def check_schedule(name: str, value: Any, *, allow_zero: bool) -> None:
-    """Refuse what is neither a number nor a schedule of real scalars in range at iteration 0."""
+    """Refuse a value unless it is a number in range, or a schedule of real scalars in range at iteration 0."""
     rule = "at least 0" if allow_zero else "above 0"
     remedy = f"Give a number {rule} or an optax schedule."
     if callable(value):
@@ -229,16 +227,13 @@ def check_schedule(name: str, value: Any, *, allow_zero: bool) -> None:
         if getattr(shape, "shape", None) != () or not jnp.issubdtype(shape.dtype, jnp.floating):
             refuse(name, f"a schedule of real scalars {rule}", f"one of {shape}", remedy)
         value = np.asarray(value(0)).item()
-    if allow_zero:
-        check_real(name, value, remedy, minimum=0.0)
-    else:
-        check_real(name, value, remedy, above=0.0)
+    check_real(name, value, remedy, **{"minimum" if allow_zero else "above": 0.0})
 
 
 def _first_of_window(cycle_length: int, sampling_from: float) -> int:
     check_integer("cycle_length", cycle_length, 1, "Give the number of iterations in a cycle.")
     check_real("sampling_from", sampling_from, "Give a fraction of the cycle.", minimum=0.0, below=1.0)
-    # 0.7 * 10 is 7.000000000000001 in floating point; the decimal that was typed is meant.
+    # Exact arithmetic on the decimal that was typed: in floating point 0.7 * 10 is 7.000000000000001.
     first = math.ceil(Fraction(str(sampling_from)) * cycle_length)
     if first >= cycle_length:
         remedy = "Lengthen the cycle or lower the fraction."

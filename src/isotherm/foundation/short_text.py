@@ -1,4 +1,4 @@
-"""Parts in one line: numbers and settings in full, arrays by type and shape, functions by name."""
+"""Parts in one line: numbers and settings in full, arrays by dtype and shape, functions by name."""
 
 import dataclasses
 from typing import Any
@@ -25,19 +25,15 @@ def short_text(value: Any, depth: int = 0) -> str:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return short_fields(value, depth)
     if isinstance(value, (list, tuple)):
-        items = [short_text(item, depth) for item in value[:_MAX_ITEMS]] + ["..."] * (len(value) > _MAX_ITEMS)
-        inside = ", ".join(items)
-        return f"[{inside}]" if isinstance(value, list) else f"({inside}{',' * (len(value) == 1)})"
+        items = _joined([short_text(item, depth) for item in value[:_MAX_ITEMS]], len(value))
+        return f"[{items}]" if isinstance(value, list) else f"({items}{',' * (len(value) == 1)})"
     if isinstance(value, dict):
-        names = [str(name) for name in value][:_MAX_ITEMS] + ["..."] * (len(value) > _MAX_ITEMS)
-        return f"dict({', '.join(names)})"
-    if callable(value):
-        return function_name(value)
-    return type(value).__name__
+        return f"dict({_joined([str(name) for name in value][:_MAX_ITEMS], len(value))})"
+    return function_name(value) if callable(value) else type(value).__name__
 
 
 def short_fields(value: Any, depth: int = 0) -> str:
-    """The class of a part, and those of its fields that are not at their defaults."""
+    """The class of a part and its fields that differ from their defaults."""
     name = type(value).__name__
     shown = [field for field in dataclasses.fields(value) if field.repr and not _is_default(field, value)]
     if depth >= _MAX_DEPTH and shown:
@@ -46,27 +42,29 @@ def short_fields(value: Any, depth: int = 0) -> str:
 
 
 def function_name(function: Any) -> str:
-    """What a function is called: its own name, or that of its class."""
+    """The name of a function, or of the class of a callable."""
     inner = getattr(function, "func", function)
     name = getattr(inner, "__name__", type(inner).__name__)
     return "lambda" if name == "<lambda>" else name
 
 
+def _joined(items: list[str], count: int) -> str:
+    return ", ".join(items + ["..."] * (count > _MAX_ITEMS))
+
+
 def _array(value: Any) -> str:
-    shape = list(value.shape)
-    if not shape:
-        try:
-            return f"{float(value):g}" if value.dtype.kind == "f" else repr(value.item())
-        except Exception:  # A value that is traced has none.
-            return f"{value.dtype}[]"
-    return f"{value.dtype}{shape}"
+    if value.shape:
+        return f"{value.dtype}{list(value.shape)}"
+    try:
+        return f"{float(value):g}" if value.dtype.kind == "f" else repr(value.item())
+    except Exception:  # A traced value has no number.
+        return f"{value.dtype}[]"
 
 
 def _is_default(field: dataclasses.Field, value: Any) -> bool:
-    if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
-        return False
     held = getattr(value, field.name, None)
-    if field.default is dataclasses.MISSING:
-        # Parts are compared by identity: the text of a default that is made anew says whether it is the same.
-        return dataclasses.is_dataclass(held) and repr(held) == repr(field.default_factory())  # pyright: ignore[reportCallIssue]
-    return held is field.default or (isinstance(held, (int, float, str, tuple)) and held == field.default)
+    if field.default is not dataclasses.MISSING:
+        return held is field.default or (isinstance(held, (int, float, str, tuple)) and held == field.default)
+    # Parts compare by identity, so new defaults are compared by their text.
+    factory = field.default_factory
+    return factory is not dataclasses.MISSING and dataclasses.is_dataclass(held) and repr(held) == repr(factory())

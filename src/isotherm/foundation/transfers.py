@@ -1,4 +1,4 @@
-"""Transfers between host and device that are meant, whatever `jax_transfer_guard` says of those that nobody meant."""
+"""Transfers between host and device that `jax_transfer_guard` must allow."""
 
 import functools
 from collections.abc import Callable
@@ -7,32 +7,17 @@ from typing import Any, TypeVar
 import jax
 
 F = TypeVar("F", bound=Callable[..., Any])
-_GUARDS = (
-    "jax_transfer_guard_host_to_device",
-    "jax_transfer_guard_device_to_host",
-    "jax_transfer_guard_device_to_device",
-)
+_GUARDS = tuple(f"jax_transfer_guard_{way}" for way in ("host_to_device", "device_to_host", "device_to_device"))
 
 
 def transfers_on_purpose(function: F) -> F:
-    """The function, whose transfers are allowed: draws, data and settings live on the host, and travel on purpose.
-
-    Example:
-        >>> with jax.transfer_guard("disallow"):
-        ...     transfers_on_purpose(jax.numpy.asarray)([1.0, 2.0]).tolist()
-        [1.0, 2.0]
-    """
+    """Allow the transfers of a function: draws, data and settings live on the host."""
 
     @functools.wraps(function)
     def allowed(*arguments: Any, **options: Any) -> Any:
-        if not is_guarded():
+        if all(getattr(jax.config, name) in (None, "allow") for name in _GUARDS):
             return function(*arguments, **options)
         with jax.transfer_guard("allow"):
             return function(*arguments, **options)
 
     return allowed  # pyright: ignore[reportReturnType]
-
-
-def is_guarded() -> bool:
-    """Whether JAX reports or refuses some transfers."""
-    return any(getattr(jax.config, name) not in (None, "allow") for name in _GUARDS)
