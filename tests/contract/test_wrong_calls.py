@@ -138,9 +138,7 @@ def test_the_table_is_long():
 
 def test_a_frame_is_no_start():
     pandas = pytest.importorskip("pandas")
-    message = (
-        r"`init` must be a position of arrays; got a DataFrame. Pass its numbers: frame.to_numpy\(\), or `iso.per_chain"
-    )
+    message = r"`init` must be a position of arrays; got a DataFrame. Pass frame.to_numpy\(\), or `iso.per_chain"
     with pytest.raises(ValueError, match=message):
         start(init=pandas.DataFrame({"a": [0.0, 1.0]}))
     with pytest.raises(ValueError, match=message):

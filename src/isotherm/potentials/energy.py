@@ -28,14 +28,13 @@ class EnergyPotential(Potential):
     energy: Static[Callable[[Any], Array]]
 
     def __post_init__(self):
-        if not callable(self.energy):
-            refuse("energy", "a function of a position", repr(self.energy), "Pass a function that returns a scalar.")
+        _check_callable("energy", self.energy)
 
     def short_repr(self, depth: int) -> str:
         return f"{type(self).__name__}({function_name(self.energy)})"
 
     def evaluate(self, position: Any, batch: Any, noise: Any, model_state: Any) -> Evaluation:
-        energy = jnp.asarray(_scalar("energy", self.energy, position))
+        energy = _scalar("energy", self.energy, position)
         return Evaluation(energy, jnp.zeros_like(energy), model_state)
 
 
@@ -51,22 +50,30 @@ class LogDensityPotential(Potential):
 
     log_density: Static[Callable[[Any], Array]]
 
+    def __post_init__(self):
+        _check_callable("log_density", self.log_density)
+
     def short_repr(self, depth: int) -> str:
         return f"{type(self).__name__}({function_name(self.log_density)})"
 
     def evaluate(self, position: Any, batch: Any, noise: Any, model_state: Any) -> Evaluation:
-        energy = -jnp.asarray(_scalar("log_density", self.log_density, position))
+        energy = -_scalar("log_density", self.log_density, position)
         return Evaluation(energy, jnp.zeros_like(energy), model_state)
 
 
-def _scalar(name: str, function: Callable[[Any], Any], position: Any) -> Any:
-    """The value of a user's function; refused where it is no number, whatever its shape, which is checked later."""
+def _check_callable(name: str, function: Any) -> None:
+    if not callable(function):
+        refuse(name, "a function of a position", repr(function), "Pass a function that returns a scalar.")
+
+
+def _scalar(name: str, function: Callable[[Any], Any], position: Any) -> Array:
+    """The value of a user's function. Its shape is checked later."""
     is_list = isinstance(position, (list, tuple)) and not hasattr(position, "_fields")
     where = "`init` is a list, and so is the position: for a vector pass an array, such as init=jnp.array([0.0, 0.0])."
     value = call_traced(name, "a function that runs at the start", function, position, where=where * is_list)
     if not hasattr(value, "dtype") and not isinstance(value, float):
         refuse(name, "a function that returns one real scalar", type(value).__name__, "Return `jnp.sum(...)`, say.")
-    return value
+    return jnp.asarray(value)
 
 
 @checked_call()
@@ -90,6 +97,4 @@ def from_log_density(log_density: Callable[[Any], Array]) -> Potential:
         >>> float(potential.full_energy(jnp.array([3.0, 4.0])))
         12.5
     """
-    if not callable(log_density):
-        refuse("log_density", "a function of a position", repr(log_density), "Pass a function that returns a scalar.")
     return LogDensityPotential(log_density)

@@ -1,4 +1,4 @@
-"""Potentials of a likelihood, a prior and data, seen through mini-batches."""
+"""Potentials of a likelihood, a prior and data in mini-batches."""
 
 import dataclasses
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from jax import Array, lax
 
 from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import check_choice, check_integer, refuse, short
-from isotherm.foundation.parts import Static
+from isotherm.foundation.parts import Static, with_python_numbers
 from isotherm.foundation.randomness import fold
 from isotherm.foundation.user_functions import call_traced, check_function
 from isotherm.potentials.batches import Batch, batch_indices
@@ -20,16 +20,15 @@ from isotherm.potentials.sums import compensated
 
 _RULE = "a function of (position, examples) that returns one value per example"
 BATCHING = ("epochs", "independent", "replacement")
-_AUGMENTED = (
-    0x41554700  # Folded into a batch's key for its augmentation, apart from the iterations folded for its indices.
-)
+# Folded into a batch's key, so that augmentation and indices use different keys.
+_AUGMENTED = 0x41554700
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class LikelihoodPotential(Potential):
     r"""U(x) = -log prior(x) - (N/n) * sum over the batch of log likelihoods.
 
-    The factor is N over the number of examples that the batch really holds, so a short last batch is weighted right.
+    n is the number of examples in the batch, which is smaller in a short last batch.
 
     Attributes:
         log_likelihood: maps (position, examples) to one value per example; with a model state, (position, examples,
@@ -38,14 +37,13 @@ class LikelihoodPotential(Potential):
         data: a pytree of arrays with a common leading axis of examples. Kept as stored (uint8 images stay uint8).
         batch_size: n; None takes all data in every iteration.
         batching: "epochs", "independent" or "replacement"; see `batches.batch_indices`.
-        is_batch_shared: whether the chains of a run see the same batch. Shared batches make the noise of energies that are
-            compared in swaps cancel.
-        model_state: what the model carries from pass to pass, such as BatchNorm statistics; every chain has its own.
-        augment: maps (key, examples) to examples of the same shapes, on the device, with the randomness of the run's seed.
-        coupling_includes_prior: whether the energies that couplings read hold the prior.
-        num_used: how many rows of the data count, where there is room to grow; None is all of them. N is this number.
-        is_streamed: whether the data stay on the host, and only the batches travel. For data larger than the device's memory;
-            memory-mapped arrays will do.
+        is_batch_shared: whether the chains of a run share batches. In swaps the noise of shared batches partly cancels.
+        model_state: state of the model between passes, such as BatchNorm statistics; one per chain.
+        augment: maps (key, examples) to examples of the same shapes, on the device, with keys of the run's seed.
+        coupling_includes_prior: whether the energies that couplings read include the prior.
+        num_used: N, the number of rows in use where the arrays have room to grow; None uses all rows.
+        is_streamed: whether the data stay on the host and only batches are transferred: for data larger than the device's memory,
+            such as memory-mapped arrays.
 
     Differs from the thesis: the thesis' printed (N/n) * U also scales the prior; the prior is never scaled here.
     """
@@ -62,11 +60,13 @@ class LikelihoodPotential(Potential):
     num_used: int | None = None
     is_streamed: Static[bool] = False
 
-    # Of the function that gives one value per example, as users know it; and whether a value may depend on other examples.
+    # The argument that gives one value per example, and whether that value may depend on other examples.
     function_name: ClassVar[str] = "log_likelihood"
     may_mix_examples: ClassVar[bool] = False
+    has_data = True
 
     def __post_init__(self):
+        with_python_numbers(self)
         lengths = [leaf.shape[0] if np.ndim(leaf) else -1 for leaf in jax.tree.leaves(self.data)]
         if not lengths or -1 in lengths or len(set(lengths)) > 1:
             rule = "a pytree of arrays with one common leading axis"
@@ -80,7 +80,7 @@ class LikelihoodPotential(Potential):
             refuse("data", "at least one example", "0 examples", "Check what was loaded.")
         check_choice("batching", self.batching, BATCHING)
         if self.num_used is not None:
-            check_integer("num_used", self.num_used, 1, "Give the number of rows that count.")
+            check_integer("num_used", self.num_used, 1, "Give the number of rows in use.")
             if self.num_used > lengths[0]:
                 refuse("num_used", f"at most the number of rows, {lengths[0]}", self.num_used, "Give larger arrays.")
         if self.batch_size is not None:
@@ -89,35 +89,30 @@ class LikelihoodPotential(Potential):
             if size > self.num_data:
                 refuse("batch_size", f"at most the number of examples, {self.num_data}", size, remedy)
         elif self.is_streamed or self.num_used is not None:
-            remedy = "Data that stream, or that have room to grow, are seen through batches."
-            refuse("batch_size", "a number of examples", "None", remedy)
+            refuse(
+                "batch_size", "a number of examples", "None", "Streamed or growing data need a batch size, such as 128."
+            )
         if self.augment is not None:
             self._check_augment(self.batch_size or lengths[0])
 
     def _check_augment(self, size: int) -> None:
-        """Refuse an augmentation that cannot be called with a key and a batch, or that gives back something else."""
         check_function("augment", self.augment, "lambda key, examples: examples", 2)
         rows = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((size, *leaf.shape[1:]), leaf.dtype), self.data)
         rule = "a function of a key and a batch of examples"
         found = jax.tree.leaves(call_traced("augment", rule, jax.eval_shape, self.augment, jax.random.key(0), rows))
         number = len(jax.tree.leaves(rows))
         if len(found) != number:
-            remedy = "Return the whole batch, with its labels: `return images, labels`."
-            refuse(
-                "augment",
-                "a function that returns as many arrays as it was given",
-                f"{len(found)} for {number}",
-                remedy,
-            )
+            rule, got = "a function that returns as many arrays as it was given", f"{len(found)} for {number}"
+            refuse("augment", rule, got, "Return the whole batch, with its labels: `return images, labels`.")
         shapes = [leaf.shape for leaf in found]
         if any(shape[:1] != (size,) for shape in shapes):
             rule = f"a function that returns one row for each of {size} examples"
             refuse("augment", rule, f"shapes {short(shapes)}", "It changes examples, not their number.")
 
     def short_repr(self, depth: int) -> str:
-        seen = "all at once" if self.batch_size is None else f"batches of {self.batch_size}"
+        batches = "all at once" if self.batch_size is None else f"batches of {self.batch_size}"
         rows = "streamed data" if self.data is None else f"{self.num_data} examples"
-        return f"{type(self).__name__}({rows}, {seen})"
+        return f"{type(self).__name__}({rows}, {batches})"
 
     @property
     def num_data(self) -> int:
@@ -126,18 +121,14 @@ class LikelihoodPotential(Potential):
 
     @property
     def is_exact(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Whether every iteration sees all data."""
+        """Whether every iteration uses all data."""
         return self.batch_size is None and self.augment is None
 
-    @property
-    def has_data(self) -> bool:
-        return True
-
     def on_device(self) -> Potential:
-        if self.is_streamed:
-            return self.replace_unchecked(data=None, num_used=jnp.asarray(self.num_data, jnp.int32))
-        number = None if self.num_used is None else jnp.asarray(self.num_used, jnp.int32)
-        return self.replace_unchecked(data=jax.tree.map(jnp.asarray, self.data), num_used=number)
+        number = self.num_data if self.is_streamed else self.num_used
+        number = None if number is None else jnp.asarray(number, jnp.int32)
+        data = None if self.is_streamed else jax.tree.map(jnp.asarray, self.data)
+        return self.replace_unchecked(data=data, num_used=number)
 
     def in_memory(self, max_bytes: int) -> Potential | None:
         if not self.is_streamed:
@@ -148,21 +139,20 @@ class LikelihoodPotential(Potential):
     def places(self, key: Array, iteration: Array) -> tuple[Array, Array]:
         """Rows and weights of the batch of an iteration."""
         assert self.batch_size is not None
-        # A number of rows that count may change from run to run of one program; the number of all rows does not.
+        # `num_used` may change between runs of one program, the number of rows does not.
         num_data = self.num_data if self.num_used is None else jnp.asarray(self.num_used)
         return batch_indices(key, iteration, num_data, self.batch_size, self.batching)
 
     def batch(self, key: Array, iteration: Array) -> Batch:
-        data, num_data = self.data, jnp.asarray(self.num_data)
+        examples, num_data = self.data, jnp.asarray(self.num_data)
         if self.batch_size is None:
-            return self.augmented(key, iteration, Batch(data, jnp.ones(len(jax.tree.leaves(data)[0])), num_data))
-        indices, weights = self.places(key, iteration)
-        return self.augmented(
-            key, iteration, Batch(jax.tree.map(lambda leaf: jnp.asarray(leaf)[indices], data), weights, num_data)
-        )
+            weights = jnp.ones(len(jax.tree.leaves(examples)[0]))
+        else:
+            indices, weights = self.places(key, iteration)
+            examples = jax.tree.map(lambda leaf: jnp.asarray(leaf)[indices], examples)
+        return self.augmented(key, iteration, Batch(examples, weights, num_data))
 
     def augmented(self, key: Array, iteration: Array, batch: Batch) -> Batch:
-        """A batch after augmentation, which is a function of the batch's key and the iteration."""
         if self.augment is None:
             return batch
         own = jax.random.wrap_key_data(fold(fold(key, _AUGMENTED), iteration), impl="threefry2x32")
@@ -194,15 +184,15 @@ class LikelihoodPotential(Potential):
 
     @property
     def has_residuals(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        # One example has no variance, and all examples without a batch size have no noise but that of augmentation.
+        # One example has no variance; all examples have no noise except that of augmentation.
         return self.batch_size is not None and self.batch_size > 1
 
     def _residuals(self, values: Array, weights: Array, num_data: Array) -> Array:
-        """Deviations of log likelihoods from their mean, scaled so that squares sum to the variance of the batch's energy."""
+        """Centered log likelihoods, scaled so that their squares sum to the variance of the batch's energy."""
         number, total = jnp.sum(weights), num_data.astype(values.dtype)
         is_replaced = self.batching == "replacement" or self.augment is not None
         share = 1.0 / number - (0.0 if is_replaced else 1.0 / total)
-        # A short last batch may hold a single example, from which nothing is known.
+        # The variance is unknown if a short last batch has one example.
         unit = jnp.where(number > 1, share / (number - 1.0), jnp.nan)
         deviation = values - jnp.sum(values * weights) / number
         return lax.stop_gradient(total * jnp.sqrt(jnp.maximum(unit, 0.0) * weights) * deviation)
@@ -210,10 +200,9 @@ class LikelihoodPotential(Potential):
     def full_energy(self, position: Any, model_state: Any = None) -> Array:
         """The energy on all data, summed over pieces of the batch size, so that memory does not grow with N.
 
-        The last piece is filled up with the first examples, which count for nothing: a model that normalizes over a batch sees
-        batches of examples alone. With augmentation, every example is seen once, in a version that depends on its piece alone. What
-        batches estimate is the mean over all versions, from which this differs by the noise of one version per example; the
-        difference is the same for all batches until the next full pass.
+        The last piece is padded with the first examples at weight zero, since BatchNorm must see real examples. With augmentation
+        every example is used once, in a version that depends only on its piece. Batches estimate the mean over all versions; the
+        difference is the noise of one version per example, and is the same for all batches until the next full pass.
         """
         data, num_data = jax.tree.map(jnp.asarray, self.data), jnp.asarray(self.num_data)
         state = self.init_model_state() if model_state is None else model_state
@@ -225,14 +214,14 @@ class LikelihoodPotential(Potential):
             batch = Batch(examples, (places < num_data).astype(jnp.float32), num_data)
             return self.piece_energy(position, state, batch, piece)
 
-        nothing = jnp.zeros((), jax.eval_shape(energy_of, jnp.zeros((), jnp.int32)).dtype)
+        zero = jnp.zeros((), jax.eval_shape(energy_of, jnp.zeros((), jnp.int32)).dtype)
         add = lambda piece, sums: compensated(sums[0], sums[1], energy_of(piece))  # noqa: E731
-        total, lost = lax.fori_loop(0, -(-num_data // size), add, (nothing, nothing))
+        total, lost = lax.fori_loop(0, -(-num_data // size), add, (zero, zero))
         return self.prior_energy(position).astype(total.dtype) + (total + lost)
 
     def piece_energy(self, position: Any, model_state: Any, batch: Any, piece: Array) -> Array:
-        seen = self.augmented(jnp.zeros(2, jnp.uint32), piece, batch)
-        values = self._log_likelihoods(position, seen, None, model_state)[0]
+        augmented = self.augmented(jnp.zeros(2, jnp.uint32), piece, batch)
+        values = self._log_likelihoods(position, augmented, None, model_state)[0]
         return -jnp.sum(jnp.where(batch.weights > 0, values, 0.0))
 
     def prior_energy(self, position: Any) -> Array:
@@ -245,11 +234,10 @@ class LikelihoodPotential(Potential):
         return -value
 
     def _log_likelihoods(self, position: Any, batch: Batch, noise: Any, model_state: Any) -> tuple[Array, Any]:
-        """One value per example, and the next model state; `noise` is None where there is to be none."""
-        if self.model_state is None:
-            called = (self.log_likelihood, position, batch.examples)
-            return call_traced("log_likelihood", _RULE, *called), model_state
-        return self.log_likelihood(position, batch.examples, model_state)
+        """One value per example, and the next model state; without dropout if `noise` is None."""
+        if self.model_state is not None:
+            return self.log_likelihood(position, batch.examples, model_state)
+        return call_traced("log_likelihood", _RULE, self.log_likelihood, position, batch.examples), model_state
 
 
 @checked_call()
@@ -283,12 +271,12 @@ def from_likelihood(
         log_likelihood,
         log_prior,
         data,
-        batch_size,
-        batching,
-        is_batch_shared,
-        model_state,
-        augment,
-        coupling_includes_prior,
-        num_used,
-        is_streamed,
+        batch_size=batch_size,
+        batching=batching,
+        is_batch_shared=is_batch_shared,
+        model_state=model_state,
+        augment=augment,
+        coupling_includes_prior=coupling_includes_prior,
+        num_used=num_used,
+        is_streamed=is_streamed,
     )

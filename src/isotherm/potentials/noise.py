@@ -1,4 +1,4 @@
-"""Synthetic noise on energies and gradients, for studies of what noise does to a sampler."""
+"""Synthetic noise on energies and gradients, to study how samplers respond to it."""
 
 import dataclasses
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from isotherm.potentials.potential import Evaluation, Potential, WrappedPotentia
 
 
 class Noise(NamedTuple):
-    """What one evaluation adds: to the energy, to the gradient, and inside the inner potential."""
+    """Standardized noise of one evaluation: of the energy, the gradient, and the inner potential."""
 
     energy: Array
     gradient: Any
@@ -26,15 +26,15 @@ class Noise(NamedTuple):
 class NoisyPotential(WrappedPotential):
     r"""Adds s_U * e to the energy and s_g * n to the gradient of another potential.
 
-    n is standard normal; e is standard normal, or Student t with `degrees` degrees of freedom. Both are drawn anew in every
-    evaluation, and are independent of each other.
+    n is standard normal; e is standard normal, or Student t with `degrees` degrees of freedom. They are independent, and new in
+    every evaluation.
 
     Attributes:
-        inner: the potential that noise is added to.
+        inner: the potential without noise.
         energy_scale: s_U.
         gradient_scale: s_g; None draws no noise for the gradient.
         degrees: degrees of freedom of the energy noise; None is Gaussian.
-        is_shared: whether the chains of a run see the same noise.
+        is_shared: whether the chains of a run share their noise.
     """
 
     energy_scale: float = 0.0
@@ -42,8 +42,8 @@ class NoisyPotential(WrappedPotential):
     degrees: float | None = None
     is_shared: Static[bool] = False
 
-    is_exact = False  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
-    has_residuals = False  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
+    is_exact = False
+    has_residuals = False
 
     @property
     def has_gradient_of_energy(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -72,7 +72,7 @@ class NoisyPotential(WrappedPotential):
         found = self.inner.evaluate(position, batch, noise.inner, model_state)
         added = self.energy_scale * noise.energy
         if self.gradient_scale is not None:
-            # Zero in value, the noise in gradient: one pass gives both.
+            # A term of value zero whose gradient is the noise, so that one pass gives both.
             tilted = jax.tree.map(lambda n, x: jnp.sum(n * (x - lax.stop_gradient(x))), noise.gradient, position)
             added = added + self.gradient_scale * sum(jax.tree.leaves(tilted))
         return found._replace(energy=found.energy + added.astype(found.energy.dtype), residuals=None)

@@ -1,4 +1,4 @@
-"""What is sampled: the protocol of a potential.
+"""The protocol of a potential.
 
 Convention, everywhere: the stochastic energy is U(x) = -log prior(x) - (N/n) * sum of log likelihoods over a mini-batch of
 n out of N examples, and the density at temperature tau is exp(-U(x) / tau). The temperature is never inside U.
@@ -25,11 +25,11 @@ class Evaluation(NamedTuple):
     """The energy of one position on one batch.
 
     Attributes:
-        energy: U(x), a scalar: what the gradient is taken of.
-        prior_energy: the part of U(x) that belongs to the prior; couplings may leave it out.
+        energy: U(x), a scalar; kernels use its gradient.
+        prior_energy: the part of U(x) from the prior; couplings may leave it out.
         model_state: the model state after this pass.
-        residuals: what each example of a mini-batch adds to the noise of the energy: the covariance of the energies of two
-            positions on a common batch is about the sum of products of their residuals. None where noise has other sources.
+        residuals: the contribution of each example of a mini-batch to the energy noise: the covariance of the energies of two
+            positions on a shared batch is about the sum of products of their residuals. None where noise has other sources.
     """
 
     energy: Array
@@ -39,20 +39,23 @@ class Evaluation(NamedTuple):
 
 
 class Potential(Part):
-    """Base of all potentials; its defaults are those of an exact energy without data.
+    """Base of all potentials, with the defaults of an exact energy without data.
 
-    Subclasses are frozen dataclasses whose data are leaves: compiled programs take them as arguments.
+    Subclasses are frozen dataclasses whose data are leaves, and so arguments of compiled programs.
 
     Attributes:
-        is_exact: whether energies and gradients carry no noise.
-        is_batch_shared: whether the chains of a run see the same batch.
-        coupling_includes_prior: whether the energies that couplings read hold the prior. What is sampled always does; replica
-            exchange refuses to read less than its rungs temper, unless it is told to (`ignores_prior`).
-        has_residuals: whether evaluations on mini-batches say what each example adds to the noise; see `Evaluation`.
-        is_streamed: whether data stay on the host and batches travel; then there are `places`, `data` and `num_data`.
-        has_gradient_of_energy: whether the gradient of an evaluation is that of its energy, noise and all.
+        is_exact: whether energies and gradients are free of noise.
+        is_batch_shared: whether the chains of a run share batches.
+        coupling_includes_prior: whether the energies that couplings read include the prior. The sampled energy always does. Replica
+            exchange refuses False unless `ignores_prior` is set.
+        has_residuals: whether evaluations on mini-batches have residuals; see `Evaluation`.
+        is_streamed: whether data stay on the host and batches are transferred; then `places`, `data` and `num_data` exist.
+        has_gradient_of_energy: whether the gradient noise is the gradient of the energy noise.
         is_network: whether positions are weights of a network.
-        mistaken_for: a function of the other sign that users may have passed instead, and the call for it.
+        mistaken_for: a function of the opposite sign that users may pass by mistake, and the call for it.
+        has_data: whether the energy depends on data.
+        space: the `transforms.space.Space` that maps positions of the sampler to constrained ones; None without constraints.
+        init: the default start: a position, a function of a key that returns one, or None.
     """
 
     is_exact: bool = True
@@ -63,53 +66,41 @@ class Potential(Part):
     has_gradient_of_energy: bool = True
     is_network: bool = False
     mistaken_for: tuple[str, str] | None = None
-
-    @property
-    def has_data(self) -> bool:
-        """Whether there are data, seen through batches or all at once."""
-        return False
-
-    @property
-    def space(self) -> Any:
-        """What maps positions of the sampler to those that users mean, a `transforms.space.Space`; None if they are the same."""
-        return None
+    has_data: bool = False
+    space: Any = None
+    init: Any = None
 
     def check_temperature(self, temperature: float | None) -> None:
-        """Refuse a temperature of the draws that the energy was not made for; None is one that changes."""
-
-    @property
-    def init(self) -> Any:
-        """Where chains start if nobody says: a position, a function of a key that draws one, or None if nothing is known."""
-        return None
+        """Refuse a temperature of the draws that does not fit the energy; None is a temperature that changes."""
 
     def on_device(self) -> "Potential":
-        """The potential as compiled programs take it: data as arrays on the device, or nothing of them where they stream."""
+        """The potential with its data on the device, or without data if they are streamed."""
         return self
 
     def in_memory(self, max_bytes: int) -> "Potential | None":
-        """The same potential with data that do not stream; None where these are larger."""
+        """The potential without streaming; None if the data are larger than `max_bytes`."""
         return self
 
     def batch(self, key: Array, iteration: Array) -> Any:
-        """The mini-batch of an iteration, drawn with the two words `key`."""
+        """The augmented mini-batch of an iteration, drawn with the two words `key`."""
         return ()
 
     def augmented(self, key: Array, iteration: Array, batch: Any) -> Any:
-        """A batch of examples as stored, after random changes drawn with `key` at this iteration. `batch` does this itself."""
+        """A batch of stored examples after augmentation with `key` at this iteration. `batch` includes it."""
         return batch
 
     def as_batch(self, examples: Any) -> Any:
-        """A batch from examples that the caller chose, for loops written by hand."""
+        """A batch of the examples given, for loops by hand."""
         if examples is not None:
             refuse("batch", "None for a potential without data", type(examples).__name__, "Leave it out.")
         return ()
 
     def draw(self, key_shared: Array, key_own: Array, iterations: Array, position: Any) -> Any:
-        """Synthetic noise of one chain for many iterations at once, with a leading axis of iterations."""
+        """Synthetic noise of one chain, with a leading axis of iterations."""
         return ()
 
     def init_model_state(self) -> Any:
-        """The model state that every chain starts from."""
+        """The initial model state of every chain."""
         return ()
 
     def evaluate(self, position: Any, batch: Any, noise: Any, model_state: Any) -> Evaluation:
@@ -117,11 +108,11 @@ class Potential(Part):
         raise TypeError(f"{type(self).__name__} must define `evaluate`.")
 
     def prior_energy(self, position: Any) -> Array:
-        """The part of the energy that belongs to the prior; needs no data."""
+        """The part of the energy from the prior."""
         return jnp.zeros(())
 
     def piece_energy(self, position: Any, model_state: Any, batch: Any, piece: Array) -> Array:
-        """What the examples of one piece of the data add to `full_energy`; examples of weight zero add nothing."""
+        """The contribution of one piece of the data to `full_energy`. Examples of weight zero add nothing."""
         return jnp.zeros(())
 
     def full_energy(self, position: Any, model_state: Any = None) -> Array:
@@ -130,13 +121,18 @@ class Potential(Part):
         return self.evaluate(position, (), (), state).energy
 
     def diagnose(self, run: RunView) -> list[Check]:
-        """What is wrong with a run on this potential. Make findings with `Check`."""
+        """Checks of a run on this potential."""
         return []
+
+
+def _of_inner(name: str) -> Any:
+    """An attribute or method of the wrapped potential."""
+    return property(lambda self: getattr(self.inner, name))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class WrappedPotential(Potential):
-    """Base of potentials that change another one's energy and leave its data, batches and model state alone.
+    """Base of potentials that change the energy of another one, with its data, batches and model state.
 
     Attributes:
         inner: the other potential.
@@ -144,44 +140,23 @@ class WrappedPotential(Potential):
 
     inner: Potential
 
-    @property
-    def is_exact(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.inner.is_exact
-
-    @property
-    def is_batch_shared(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.inner.is_batch_shared
-
-    @property
-    def coupling_includes_prior(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.inner.coupling_includes_prior
-
-    @property
-    def has_residuals(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.inner.has_residuals
-
-    @property
-    def is_streamed(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.inner.is_streamed
-
-    @property
-    def has_gradient_of_energy(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.inner.has_gradient_of_energy
-
-    @property
-    def has_data(self) -> bool:
-        return self.inner.has_data
-
-    @property
-    def space(self) -> Any:
-        return self.inner.space
-
-    def check_temperature(self, temperature: float | None) -> None:
-        self.inner.check_temperature(temperature)
-
-    @property
-    def init(self) -> Any:
-        return self.inner.init
+    is_exact = _of_inner("is_exact")
+    is_batch_shared = _of_inner("is_batch_shared")
+    coupling_includes_prior = _of_inner("coupling_includes_prior")
+    has_residuals = _of_inner("has_residuals")
+    is_streamed = _of_inner("is_streamed")
+    has_gradient_of_energy = _of_inner("has_gradient_of_energy")
+    has_data = _of_inner("has_data")
+    space = _of_inner("space")
+    init = _of_inner("init")
+    check_temperature = _of_inner("check_temperature")
+    batch = _of_inner("batch")
+    augmented = _of_inner("augmented")
+    as_batch = _of_inner("as_batch")
+    init_model_state = _of_inner("init_model_state")
+    piece_energy = _of_inner("piece_energy")
+    prior_energy = _of_inner("prior_energy")
+    diagnose = _of_inner("diagnose")
 
     def on_device(self) -> Potential:
         return self.replace_unchecked(inner=self.inner.on_device())
@@ -190,43 +165,16 @@ class WrappedPotential(Potential):
         inner = self.inner.in_memory(max_bytes)
         return None if inner is None else self.replace_unchecked(inner=inner)
 
-    def batch(self, key: Array, iteration: Array) -> Any:
-        return self.inner.batch(key, iteration)
-
-    def augmented(self, key: Array, iteration: Array, batch: Any) -> Any:
-        return self.inner.augmented(key, iteration, batch)
-
-    def as_batch(self, examples: Any) -> Any:
-        return self.inner.as_batch(examples)
-
-    def init_model_state(self) -> Any:
-        return self.inner.init_model_state()
-
-    def piece_energy(self, position: Any, model_state: Any, batch: Any, piece: Array) -> Array:
-        return self.inner.piece_energy(position, model_state, batch, piece)
-
-    def prior_energy(self, position: Any) -> Array:
-        return self.inner.prior_energy(position)
-
-    def diagnose(self, run: RunView) -> list[Check]:
-        return self.inner.diagnose(run)
-
 
 def innermost(potential: Any) -> Any:
-    """A potential without what is wrapped around it."""
+    """A potential without its wrappers."""
     while isinstance(potential, WrappedPotential):
         potential = potential.inner
     return potential
 
 
 class EnergyTrace(NamedTuple):
-    """What an energy does, as JAX traces it.
-
-    Attributes:
-        dtype: of its values.
-        shapes: of what it was traced with.
-        fingerprint: of the operations, and of all numbers that the energy reads beside its arguments.
-    """
+    """The dtype and argument shapes of a traced energy, and a checksum of its operations and captured numbers."""
 
     dtype: str
     shapes: str
@@ -234,7 +182,7 @@ class EnergyTrace(NamedTuple):
 
 
 def energy_trace(potential: Potential, one: Any) -> EnergyTrace:
-    """The energy at positions like `one`. Refuses what is no real scalar. Traces, runs nothing."""
+    """Trace the energy at positions like `one`, without running it. Refuses an energy that is not a real scalar."""
 
     def energy(position, potential):
         words, zero = jnp.zeros(2, jnp.uint32), jnp.zeros((), jnp.int32)
@@ -250,7 +198,7 @@ def energy_trace(potential: Potential, one: Any) -> EnergyTrace:
     if shape != () or dtype is None or not jnp.issubdtype(dtype, jnp.floating):
         got = f"{dtype}{list(shape)}" if shape is not None else type(value).__name__
         refuse("energy", "a function that returns one real scalar", got, "Sum over components and return a float.")
-    # The text names some functions by their addresses, which are other ones in every trace.
+    # Without addresses of functions, which differ between traces.
     fingerprint = zlib.crc32(re.sub(r"0x[0-9a-f]+", "", str(traced.jaxpr)).encode())
     for number in _numbers_in(traced):
         array = np.ascontiguousarray(number)
@@ -260,15 +208,15 @@ def energy_trace(potential: Potential, one: Any) -> EnergyTrace:
 
 
 def _numbers_in(traced: Any) -> Iterator[Any]:
-    """Constants of a jaxpr, closed or open, and of those inside it, which its text leaves out."""
+    """Constants of a jaxpr, closed or open, and of nested ones, which its text leaves out."""
     for number in getattr(traced, "consts", ()):
         if not jnp.issubdtype(number.dtype, jax.dtypes.prng_key) and getattr(number, "is_fully_addressable", True):
             yield np.asarray(number)
     for equation in getattr(traced, "jaxpr", traced).eqns:
         for given in equation.invars:
-            # A literal has a value, a variable has none.
-            if np.ndim(getattr(given, "val", 0.0)) > 0:
-                yield np.asarray(given.val)  # pyright: ignore[reportAttributeAccessIssue]
+            value = getattr(given, "val", 0.0)  # Literals have a value, variables do not.
+            if np.ndim(value) > 0:
+                yield np.asarray(value)
         for parameter in jax.tree.leaves(tuple(equation.params.values()), is_leaf=lambda part: hasattr(part, "eqns")):
             if hasattr(parameter, "eqns"):
                 yield from _numbers_in(parameter)

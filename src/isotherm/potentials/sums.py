@@ -1,15 +1,14 @@
-"""Sums over very many examples in single precision.
-
-The energy of a million examples is stored to a sixteenth. A total that is added to piece by piece rounds by that much at every
-addition, and ends off by a unit or more: as many nats in a swap or a weight. Within a piece the compiler's own sum is good.
-"""
+"""Sums over many examples in single precision."""
 
 import jax.numpy as jnp
 from jax import Array
 
 
 def compensated(total: Array, lost: Array, value: Array) -> tuple[Array, Array]:
-    """A running total after `value` was added to it, and what all of its additions have lost to rounding so far.
+    """A running total after adding `value`, and the accumulated rounding error of all additions.
+
+    The energy of a million examples is rounded to a sixteenth. A plain running total rounds that much at every addition, and is off
+    by a unit or more in the end: as many nats in a swap or a weight. XLA's own sum is accurate within a piece of the data.
 
     Reference:
         Neumaier 1974, for the sum `total + lost`.

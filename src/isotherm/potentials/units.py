@@ -1,11 +1,9 @@
-"""Step sizes and weight decays of sums over data, and of the means that optimizers use.
-
-A potential is a sum over N examples, the loss of an optimizer their mean. One convention in the library: the Bayesian one.
+"""Conversion between sums over data, which samplers use, and means over data, which optimizers use.
 
     step_size = learning_rate / N        prior precision = weight_decay * N
 
-so that a learning rate of 0.1 with a weight decay of 5e-4 on 50,000 examples is a step size of 2e-6 with a precision of 25. A
-momentum coefficient is the same in both.
+so a learning rate of 0.1 with a weight decay of 5e-4 on 50,000 examples is a step size of 2e-6 with a precision of 25. A momentum
+coefficient is the same in both.
 """
 
 from typing import NamedTuple
@@ -14,19 +12,14 @@ from isotherm.foundation.errors import check_integer, check_real
 
 
 class BayesianUnits(NamedTuple):
-    """Settings of a sum over data.
-
-    Attributes:
-        step_size: of samplers.
-        weight_decay: the precision of the Gaussian prior of every weight, as `from_nnx` and the like take it.
-    """
+    """Settings for an energy that is a sum over data; `weight_decay` is the precision of the Gaussian prior of every weight."""
 
     step_size: float
     weight_decay: float
 
 
 class StandardUnits(NamedTuple):
-    """Settings of a mean over data, as optimizers take them."""
+    """Settings for a loss that is a mean over data, as optimizers take them."""
 
     learning_rate: float
     weight_decay: float
