@@ -1,4 +1,4 @@
-"""A Flax classifier on scikit-learn's digits 0 to 4, by four ensembles; digits 5 to 9 are unknown to it.
+"""Four ensembles of a Flax classifier on scikit-learn's digits 0 to 4, with digits 5 to 9 out of distribution.
 
 python examples/digits.py            # about a minute on two cores
 """
@@ -47,7 +47,7 @@ def main(num_steps: int = 4_000, out: pathlib.Path | None = None) -> list[Row]:
         weight_decay=1.0,
         coupling_includes_prior=False,
     )
-    # A cold posterior, which short runs reach; the README has the one of temperature 1, for twice as many steps.
+    # A cold posterior, for which short runs suffice. docs/networks.md samples at temperature 1, with twice as many steps.
     step_size, temperature = 1e-4, 0.03
     ladder = tuple(temperature * 1.2**rung for rung in range(4))
     ensembles = {
