@@ -4,13 +4,13 @@ from isotherm.samplers import METHODS
 from tests.laws.matrix import SETTINGS, promise_of
 
 MEANINGS = {
-    "law": "means and variances of exp(-U / T), weighted where draws carry weights, up to discretization",
-    "noisy law": "the same, up to half the variance that energy noise gives to swaps or weights",
-    "within": "means and variances given the mode; the masses of modes are those of the cycles",
+    "law": "means and variances of exp(-U / T), with the weights of draws, up to discretization bias",
+    "noisy law": "the same, up to half the variance of swaps or weights from energy noise",
+    "within": "means and variances within a mode; the masses of modes depend on the cycles",
     "mean": "means within a tenth of a standard deviation, and variances within a quarter",
-    "descends": "draws come to lie around a minimum, with what spread batches leave",
-    "low": "every run comes within 0.05 of the lowest energy after its burn-in",
-    "inside": "draws stay in the box; nothing more",
+    "descends": "draws are near a minimum, with the spread from minibatch noise",
+    "low": "every run reaches an energy within 0.05 of the lowest after its burn-in",
+    "inside": "draws stay in the box; nothing else",
 }
 
 
@@ -20,10 +20,10 @@ def page() -> str:
         "# What each sampler promises",
         "",
         "Tested by `pytest tests/laws/test_matrix.py` (a selection in `make test`, all in `make test-long`) on targets of one",
-        "coordinate with quadrature truth: a skewed well at temperature 2, the same cut off by a box, seen through mini-batches of",
-        "10 out of 53 (energies and gradients), after a stop and a resume, thinned, and in double precision; and two modes of",
-        "unequal mass and width. `psgld` and `picsgld` are frozen after half of the burn-in: while they adapt they promise no",
-        "distribution. `awsgld` and the `deo_*` samplers are made to explore, `sgd`, `msgd` and `swag` to descend.",
+        "coordinate with quadrature truth: a skewed well at temperature 2, in a box, with mini-batches of 10 out of 53 (energies",
+        "and gradients), after an interrupt and a resume, thinned, and in double precision; and two modes of unequal mass and",
+        "width. `psgld` and `picsgld` are frozen after half of the burn-in; while they adapt they promise no distribution. `awsgld` and",
+        "the `deo_*` samplers explore; `sgd`, `msgd` and `swag` descend.",
         "",
         "| sampler | " + " | ".join(SETTINGS) + " |",
         "|---" * (1 + len(SETTINGS)) + "|",

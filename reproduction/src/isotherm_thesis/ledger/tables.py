@@ -1,4 +1,4 @@
-"""Writes the tables of the README and of the pages in `docs/` from the records in `reproduction/results/`.
+"""Generates the tables of the README and of the pages in `docs/` from the records in `reproduction/results/`.
 
 With --check, only says whether they are up to date.
 """
@@ -163,17 +163,15 @@ def mushroom_table() -> str:
 
 
 def experiments_page() -> str:
-    """For every experiment the question, the answer, the pictures and the numbers that carry it; all others folded."""
+    """For every experiment the question, the answer, pictures and the numbers that support it; all others folded."""
     questions, captions = (
         tomllib.loads(pathlib.Path(__file__).with_name(f"{part}.toml").read_text())
         for part in ("questions", "captions")
     )
-    text = "# Experiments\n\nOf every experiment the question, our answer, the pictures, and the few numbers that carry it; all "
-    text += (
-        "numbers of the records in `reproduction/results/` are below each. `isotherm reproduce NAME` makes a record; "
-    )
-    text += (
-        "`python -m isotherm_thesis.ledger.tables` writes this page. What the thesis claims: [claims.md](claims.md).\n"
+    text = (
+        "# Experiments\n\nFor every experiment: the question, our answer, pictures, and the numbers that support it, followed by "
+        "all numbers of its record in `reproduction/results/`. `isotherm reproduce NAME` makes a record; "
+        "`python -m isotherm_thesis.ledger.tables` generates this page. The thesis' claims: [claims.md](claims.md).\n"
     )
     for name, record in records().items():
         asked = questions[name]
