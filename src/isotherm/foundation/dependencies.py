@@ -1,4 +1,4 @@
-"""Values that a user's function reads beside its arguments: captured variables, globals, defaults and attributes.
+"""Values that a user's function reads apart from its arguments: captured variables, globals, defaults and attributes.
 
 A compiled program holds the values that its functions read when they were traced. It is out of date when they change.
 """

@@ -38,7 +38,7 @@ def with_python_numbers(value: T) -> T:
 class Part:
     """Base of everything that a sampler is made of. Subclasses are frozen dataclasses (`eq=False`).
 
-    A subclass that is not a dataclass, or has attributes beside its fields, is static as a whole, and compared by identity.
+    A subclass that is not a dataclass, or has attributes that are not fields, is static as a whole, and compared by identity.
 
     Example:
         >>> @dataclasses.dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Tables of `iso.minimize` beside SciPy's optimizers, from the record of `studies.minimize`."""
+"""Tables that compare `iso.minimize` with SciPy's optimizers, from the record of `studies.minimize`."""
 
 import functools
 import json
@@ -46,7 +46,7 @@ def comparison_table(dimension: int, which: str) -> str:
             cells.setdefault(row["function"], {}).setdefault(row["method"], []).append(row)
     methods = [method for method in _METHODS if any(method in rows for rows in cells.values())]
     heads = " | ".join(f"`{method}`" for method in methods)
-    lines = [f"| function | {heads} | beside the best |", "|---" * (len(methods) + 2) + "|"]
+    lines = [f"| function | {heads} | against the best of SciPy |", "|---" * (len(methods) + 2) + "|"]
     good = 0
     for name, rows in cells.items():
         medians = {method: float(np.median([_count(row[which], 0, False) for row in rows[method]])) for method in rows}

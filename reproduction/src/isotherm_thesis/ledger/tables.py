@@ -234,10 +234,10 @@ def images_table() -> str:
     cells = {
         name: {
             "images/s": f"{row['images_per_second']:,.0f}",
-            "seconds of an image": f"{plain / row['images_per_second']:.2f}",
-            "compiling": f"{row['compile_seconds']:.0f} s",
+            "relative time per image": f"{plain / row['images_per_second']:.2f}",
+            "compile time": f"{row['compile_seconds']:.0f} s",
             "peak memory": f"{row['peak_bytes'] / 1e9:.2f} GB",
-            "weights of a network": f"{row['num_weights']:,}",
+            "weights": f"{row['num_weights']:,}",
         }
         for name, row in named
         if row["kind"] == "speed"
