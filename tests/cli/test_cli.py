@@ -101,7 +101,7 @@ def test_what_does_not_exist_or_run_is_refused(user_file, tmp_path, capsys):
         f"{user_file}:missing": "`potential` must be a name in mine.py; got 'missing'. The file has: broken, energy",
         "nothing.py:energy": "`potential` must be in a file that exists",
         "mine.txt": "`potential` must be of the form FILE.py:NAME",
-        f"{user_file}:broken": "`energy` must be a function that runs at the start",
+        f"{user_file}:broken": "`energy` must be a function that can be evaluated at the start",
         f"{user_file}:number": "`potential` must be a potential or an energy function; got 3",
     }
     for reference, message in cases.items():

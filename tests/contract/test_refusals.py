@@ -78,7 +78,7 @@ CASES = {
     ),
     "raising energy": (
         lambda: start(lambda x: x @ jnp.ones(3)),
-        r"`energy` must be a function that runs at the start; got TypeError",
+        r"`energy` must be a function that can be evaluated at the start; got TypeError",
     ),
     "not a function": (lambda: start(3.0), r"`potential` must be a potential or an energy function; got 3.0"),
     "integer start": (

@@ -51,7 +51,7 @@ CASES = {
     "branching energy": (lambda: start(lambda x: x[0] if x[0] > 0 else x[1]), r"`energy` must be .*`jnp.where"),
     "energy of two": (
         lambda: start(lambda x, y: x),
-        r"`energy` must be a function that runs at the start; got TypeError",
+        r"`energy` must be a function that can be evaluated at the start; got TypeError",
     ),
     "energy of none": (lambda: start(lambda x: None), r"`energy` must be .* one real scalar; got NoneType"),
     "NumPy density": (lambda: start(Iso.from_log_density(lambda x: np.asarray(x))), "`log_density` must be .*" + NUMPY),

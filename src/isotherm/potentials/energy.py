@@ -70,7 +70,9 @@ def _scalar(name: str, function: Callable[[Any], Any], position: Any) -> Array:
     """The value of a user's function. Its shape is checked later."""
     is_list = isinstance(position, (list, tuple)) and not hasattr(position, "_fields")
     where = "`init` is a list, and so is the position: for a vector pass an array, such as init=jnp.array([0.0, 0.0])."
-    value = call_traced(name, "a function that runs at the start", function, position, where=where * is_list)
+    value = call_traced(
+        name, "a function that can be evaluated at the start", function, position, where=where * is_list
+    )
     if not hasattr(value, "dtype") and not isinstance(value, float):
         refuse(name, "a function that returns one real scalar", type(value).__name__, "Return `jnp.sum(...)`, say.")
     return jnp.asarray(value)

@@ -75,7 +75,9 @@ class LikelihoodPotential(Potential):
             refuse("data", rule, f"leading axes {short(lengths)}", "Give every leaf one row per example.")
         kinds = [getattr(leaf.dtype, "kind", "") for leaf in jax.tree.leaves(self.data)]
         if set(kinds) & set("OSU"):
-            refuse("data", "numbers", "text or Python objects", "Number the categories, and leave out other columns.")
+            refuse(
+                "data", "numbers", "text or Python objects", "Encode categories as integers, and drop other columns."
+            )
         if lengths[0] == 0:
             refuse("data", "at least one example", "0 examples", "Check what was loaded.")
         check_choice("batching", self.batching, BATCHING)
@@ -107,7 +109,7 @@ class LikelihoodPotential(Potential):
         shapes = [leaf.shape for leaf in found]
         if any(shape[:1] != (size,) for shape in shapes):
             rule = f"a function that returns one row for each of {size} examples"
-            refuse("augment", rule, f"shapes {short(shapes)}", "It changes examples, not their number.")
+            refuse("augment", rule, f"shapes {short(shapes)}", "Augmentation must keep the number of examples.")
 
     def short_repr(self, depth: int) -> str:
         batches = "all at once" if self.batch_size is None else f"batches of {self.batch_size}"

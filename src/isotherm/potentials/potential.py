@@ -192,7 +192,7 @@ def energy_trace(potential: Potential, one: Any) -> EnergyTrace:
 
     shapes = [leaf.shape for leaf in jax.tree.leaves(one)]
     where = f"It was called with a position of shapes {shapes}."
-    rule = "a function that runs at the start"
+    rule = "a function that can be evaluated at the start"
     traced, value = call_traced("energy", rule, jax.make_jaxpr(energy, return_shape=True), one, potential, where=where)
     shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
     if shape != () or dtype is None or not jnp.issubdtype(dtype, jnp.floating):
