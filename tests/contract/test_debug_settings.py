@@ -128,7 +128,7 @@ def test_further_parts_under_settings_for_debugging(case, setting):
         "streamed": lambda: (iso.vr_resgld(1e-4, refresh_every=5, **PAIR), streamed),
     }[case]()
     program_cache.forget()
-    number = sampler.coupling.traits.num_chains
+    number = None if isinstance(sampler, iso.Specification) else sampler.coupling.traits.num_chains
     init = iso.per_chain(STARTS) if number is None else STARTS[0]
     with SETTINGS[setting](), warnings.catch_warnings():
         warnings.simplefilter("ignore", iso.DivergenceWarning)

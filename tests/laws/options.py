@@ -119,6 +119,8 @@ def base_of(method: str, option: str) -> tuple[Any, dict[str, Any]]:
     """The step size, and what else a call with an option needs to be a valid one."""
     options = options_of(method)
     needed: dict[str, Any] = {name: AWAY[name] for name, default in options.items() if default is REQUIRED}
+    if "partition" in options:
+        needed["partition"] = AWAY["partition"]
     step: Any = (0.1, 0.4) if method.startswith("deo") else 0.2
     if option == "num_replicas" and "temperatures" in options:
         step = (0.1, 0.4)
@@ -173,7 +175,7 @@ def changed_by(method: str, option: str, value: Any) -> set[Field]:
     plain = {} if default is REQUIRED else {option: default}
     if default is REQUIRED and option == "cycle_length":
         plain = {option: 100}
-    if default is REQUIRED and option == "partition":
+    if option == "partition" and default in (REQUIRED, "auto"):
         plain = {option: (1.0, 12.0, 14)}
     if default is REQUIRED and option == "theta":
         plain = {option: tuple(reversed(THETA))}

@@ -194,8 +194,8 @@ def test_a_correction_is_exact_for_normal_noise_and_a_factor_above_one_lets_hot_
     exact, bold = (squares(runs[factor]) for factor in samplers)
     assert_law(exact, truth, wrong=1.1 * truth)
     assert z_score(bold - exact, 0.0) > FAIL
-    assert "Noise on the energies makes swaps up to" in str(runs[4.0].summary())
-    assert "Noise on the energies makes swaps up to" not in str(runs[1.0].summary())
+    assert "Energy noise makes swaps up to" in str(runs[4.0].summary())
+    assert "Energy noise makes swaps up to" not in str(runs[1.0].summary())
 
 
 @pytest.mark.parametrize("name", SCATTER)

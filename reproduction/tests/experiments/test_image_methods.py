@@ -93,7 +93,7 @@ def test_icsghmc_has_the_thesis_settings():
     contour = plan.sampler.coupling
     assert (plan.chains, plan.clock.num_epochs, plan.average_from) == (4, 500, 400 * 196)
     assert (contour.zeta, contour.gain, contour.bounds, contour.warm_up) == (3e6, 0.003, (-5.0, 5.0), 375 * 196)
-    assert (contour.bins.low, contour.bins.width, contour.bins.num_bins) == (2e4, 200.0, 200)
+    assert (contour.partition.low, contour.partition.width, contour.partition.num_bins) == (2e4, 200.0, 200)
     steps = [at(plan.sampler.step_size, plan, epoch) for epoch in (249, 251, 376)]
     assert steps == pytest.approx([2e-6, 4e-7, 8e-8], rel=1e-5)
     assert (plan.sampler.estimator.refresh_every, plan.sampler.estimator.start) == (392, 400 * 196)
@@ -118,7 +118,7 @@ def test_csghmc_has_the_thesis_settings():
     plan = plan_of("cifar-csghmc", "CSGHMC")
     assert (plan.clock.steps_per_epoch, plan.clock.num_epochs, plan.thinning) == (50, 1000, 500)
     assert plan.sampler.step_size == pytest.approx(2e-7)
-    assert plan.sampler.coupling.bins.width == 5000.0
+    assert plan.sampler.coupling.partition.width == 5000.0
     annealed = plan_of("cifar-csghmc", "saCSGHMC")
     assert at(annealed.sampler.step_size, annealed, 500) == pytest.approx(2e-6 / 1.01**100, rel=1e-4)
     assert at(annealed.sampler.temperature, annealed, 500) == pytest.approx(0.01 / 1.01**500, rel=1e-4)
@@ -127,9 +127,9 @@ def test_csghmc_has_the_thesis_settings():
 def test_energies_follow_the_number_of_images():
     arm = module_of("cifar-icsghmc").ARMS["ICSGHMC x P4"]
     plan = arm.plan(Frame(45_000, 176, 1.0, "cifar100"))
-    assert plan.sampler.coupling.bins.width == pytest.approx(180.0)
+    assert plan.sampler.coupling.partition.width == pytest.approx(180.0)
     # A multiplier depends on zeta tau / width, which stays.
-    assert plan.sampler.coupling.zeta / plan.sampler.coupling.bins.width == pytest.approx(3e6 / 200)
+    assert plan.sampler.coupling.zeta / plan.sampler.coupling.partition.width == pytest.approx(3e6 / 200)
 
 
 def test_the_last_network_is_averaged_however_short_the_run():

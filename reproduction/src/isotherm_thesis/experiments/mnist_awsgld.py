@@ -190,7 +190,7 @@ def _picture(config: Config, found: dict[str, list[Judged]], sampler: Any) -> Fi
 def _draw_multiplier(config: Config, axis: Any, judged: Judged, sampler: Any) -> None:
     """The multiplier at the end of the run, of the losses that the run went through."""
     psi = multiplier_on_bins(np.asarray(judged.stats["theta"])[0], sampler.coupling, config.high_temperature)
-    bins = np.asarray(sampler.coupling.bins.index(judged.losses[0]))
+    bins = np.asarray(sampler.coupling.partition.index(judged.losses[0]))
     axis.plot(judged.losses[0], psi[bins], ".", markersize=4, color=color_of(_OWN))
     axis.axhline(1.0, color="black", linewidth=0.8)
     axis.set(xlabel="training loss", ylabel="multiplier", xscale="log", yscale="log", title="multiplier of AWSGLD")
