@@ -105,7 +105,7 @@ def test_samplers_that_need_more_are_refused(message):
     ("build", "name"), [(lambda: iso.icsgld(0.1), "partition"), (lambda: iso.resgld(0.1, ladder="auto"), "ladder")]
 )
 def test_specifications_are_refused(build, name):
-    with pytest.raises(ValueError, match=rf"`{name}` must be known; got one that a pilot has to find"):
+    with pytest.raises(ValueError, match=rf"`{name}` must be known; got a search that needs a pilot"):
         iso.as_optax(build())
 
 
