@@ -1,17 +1,14 @@
-"""Data sets: a catalog, downloads that are checked, and readers that trust no file.
+"""Data sets, each in one file: `NAME.npz` with documented arrays, made from the publisher's files.
 
     from isotherm_thesis.data import get, load
 
     get("mnist", "data")
     arrays = load("mnist", "data")
 
-No file is part of this package; each comes from its publisher, under its publisher's terms.
+No data are part of this package; they come from their publishers, under the publishers' terms.
 """
 
-from isotherm_thesis.data.catalog import CATALOG, find
-from isotherm_thesis.data.checking import FileStatus, check
-from isotherm_thesis.data.dataset import DataSet, File
-from isotherm_thesis.data.download import get
-from isotherm_thesis.data.reading import load
+from isotherm_thesis.data.catalog import CATALOG, DataSet, Download, find
+from isotherm_thesis.data.files import check, get, load
 
-__all__ = ["CATALOG", "DataSet", "File", "FileStatus", "check", "find", "get", "load"]
+__all__ = ["CATALOG", "DataSet", "Download", "check", "find", "get", "load"]
