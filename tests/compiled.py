@@ -1,14 +1,15 @@
 """Programs of runs, for tests that look at what was compiled."""
 
+import inspect
 import re
 from typing import Any
 
 import jax
 import numpy as np
 
-from isotherm.driver.choose import settings_of
 from isotherm.driver.layout import Layout
 from isotherm.driver.prepare import PreparedRun, prepare
+from isotherm.driver.settings import settings_of
 from isotherm.engine.blocks import Times
 from isotherm.engine.program import Program, identity
 from isotherm.engine.whole_loops import whole_loops
@@ -27,11 +28,13 @@ def prepared(potential: Any, sampler: Any, init: Any, **settings: Any) -> Prepar
 def text_of(run: PreparedRun) -> str:
     """The text of the compiled loop."""
     program = run.program
-    carry, records = run.init()
+    carry, records = program.init(run.position)
     block = program.block(Times(*run.times.rule, 0, 0), -np.inf, 0, 0)
     arguments = (program, run.keys, None, carry, records, block)
     with whole_loops():
-        return jax.jit(Program._advance, donate_argnums=(3, 4)).lower(*arguments).compile().as_text() or ""
+        return (
+            jax.jit(inspect.unwrap(Program.advance), donate_argnums=(3, 4)).lower(*arguments).compile().as_text() or ""
+        )
 
 
 def computations(text: str) -> dict[str, list[str]]:

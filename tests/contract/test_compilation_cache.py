@@ -6,6 +6,7 @@ import sys
 import threading
 
 import jax
+import numpy as np
 import pytest
 
 import isotherm as iso
@@ -86,11 +87,13 @@ def test_programs_with_options_are_kept_in_both_forms(tmp_path):
 class Lowered:
     """Stands for a program on a GPU, which there is none of here: what it is compiled with is what it returns."""
 
-    def __init__(self, is_on_disk):
-        self.is_on_disk, self.compiled = is_on_disk, []
+    def __init__(self, is_on_disk, fails_without_graphs=False):
+        self.is_on_disk, self.fails_without_graphs, self.compiled = is_on_disk, fails_without_graphs, []
 
-    def compile(self, compiler_options):
-        graphs = compiler_options[GRAPHS]
+    def compile(self, compiler_options=None):
+        graphs = (compiler_options or {GRAPHS: "no options"})[GRAPHS]
+        if self.fails_without_graphs and not graphs:
+            raise RuntimeError("not compiled")
         self.compiled.append(graphs)
         if self.is_on_disk:
             jax.monitoring.record_event("/jax/compilation_cache/cache_hits")
@@ -111,7 +114,14 @@ GRAPHS = "xla_gpu_enable_command_buffer"
     ],
 )
 def test_from_the_disk_the_first_call_is_without_graphs(folder, is_on_disk, first, compiled):
-    before, lowered = getattr(jax.config, DIRECTORY), Lowered(is_on_disk)
+    lowered = Lowered(is_on_disk)
+    program = compiled_with_graphs(lowered, folder)
+    assert lowered.compiled == compiled
+    assert [program() for _ in range(3)] == [first, "FUSION", "FUSION"]
+
+
+def compiled_with_graphs(lowered, folder):
+    before = getattr(jax.config, DIRECTORY)
     jax.config.update(DIRECTORY, folder)
     try:
         program = program_cache._with_options(lowered, {GRAPHS: "FUSION"})
@@ -120,8 +130,23 @@ def test_from_the_disk_the_first_call_is_without_graphs(folder, is_on_disk, firs
     for thread in threading.enumerate():
         if thread.name.startswith("compile"):
             thread.join()
-    assert lowered.compiled == compiled
-    assert [program() for _ in range(3)] == [first, "FUSION", "FUSION"]
+    return program
+
+
+@pytest.mark.parametrize("name", ["monitoring.register_event_listener", "monitoring.unregister_event_listener"])
+def test_programs_compile_without_graphs_if_jax_has_changed(monkeypatch, name):
+    monkeypatch.delattr(f"jax.{name}")
+    assert compiled_with_graphs(Lowered(is_on_disk=False), "folder")() == "no options"
+
+
+def test_a_second_form_that_does_not_compile_is_left_out():
+    program = compiled_with_graphs(Lowered(is_on_disk=False, fails_without_graphs=True), "folder")
+    assert program() == "FUSION"
+
+
+def test_options_that_xla_does_not_know_are_left_out():
+    found = program_cache.call(lambda x: x + 1, np.arange(3.0), options=(("xla_of_another_version", "true"),))
+    np.testing.assert_array_equal(found, [1.0, 2.0, 3.0])
 
 
 @pytest.fixture

@@ -81,7 +81,7 @@ def test_chains_that_all_diverge_before_the_first_draw_are_told():
         DivergenceError, match=r"Every chain diverged \(energy not finite\) before the first draw.*`box="
     ):
         iso.sample(steep, iso.sgld(10.0), num_steps=1_000, burn_in=500, num_chains=2, init=jnp.ones(1))
-    with pytest.raises(ValueError, match="`callback` must be such that the run goes on to its first draw"):
+    with pytest.raises(ValueError, match="`callback` must be such that the run continues to its first draw"):
         iso.sample(
             NORMAL, iso.sgld(0.1), num_steps=99, burn_in=9, block_length=5, init=jnp.ones(1), callback=lambda _: True
         )

@@ -30,7 +30,7 @@ def test_numbers_of_the_data_that_are_not_finite_are_blamed_for_a_divergence():
     data = np.zeros(60, np.float32)
     data[3] = np.nan
     potential = iso.from_likelihood(lambda x, y: -0.5 * (y - x[0]) ** 2, lambda x: -jnp.sum(x**2), data, batch_size=6)
-    with pytest.warns(DivergenceWarning, match=r"Of the numbers in the data 1 is not finite .*: remove or") as told:
+    with pytest.warns(DivergenceWarning, match=r"Numbers in the data that are not finite .*: 1\. Remove or") as told:
         iso.sample(potential, iso.sgld(1e-3), num_steps=40, num_chains=2, init=jnp.zeros(1))
     assert "step_size" not in str(told[0].message)
 
@@ -77,7 +77,7 @@ def test_an_estimate_prints_a_line_for_every_number():
 
 
 def test_a_burn_in_that_leaves_nothing_is_named():
-    with pytest.raises(ValueError, match=r"`burn_in` must be below `num_steps`, 500; got 1000\. Iterations before"):
+    with pytest.raises(ValueError, match=r"`burn_in` must be below `num_steps`, 500; got 1000\. Lower it"):
         iso.sample(NORMAL, iso.sgld(0.1), num_steps=500, burn_in=1_000, init=jnp.zeros(2))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import isotherm as iso
-from isotherm.driver.choose import NUM_LADDERS
+from isotherm.driver.settings import NUM_LADDERS
 from isotherm.exchange import Exchange
 from isotherm.kernels import SGLD
 from isotherm.samplers import METHODS

@@ -9,7 +9,7 @@ import pytest
 import isotherm as iso
 from isotherm.contour import Partition
 from isotherm.contour.energy_noise import WeightFunction
-from isotherm.driver.records_to_host import without_diverged
+from isotherm.driver.layout import without_diverged
 from isotherm.exchange.diagnosis import _share_of_replicas
 from tests.laws.exact import PRECISION, tilts
 from tests.statistics import PASS, z_score

@@ -79,7 +79,7 @@ def test_without_a_folder_the_draws_so_far_come_back(capfd):
         **SETTINGS,
     )
     assert run.num_draws == -(-run.num_steps // 10) < 4_000
-    assert "The draws so far are in the run that is returned" in capfd.readouterr().err
+    assert "The run that is returned has the draws so far" in capfd.readouterr().err
     # The handlers are those that were there before.
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
@@ -132,7 +132,7 @@ def test_sigterm_keeps_the_run_and_ends_the_process(tmp_path):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 128 + signal.SIGTERM
     assert "not reached" not in done.stdout
-    assert "Go on with" in done.stderr
+    assert "Resume with" in done.stderr
     part = iso.load(tmp_path / "run")
     assert 5_000 <= part.num_steps < 40_000
 
@@ -147,7 +147,7 @@ def test_sigterm_without_a_folder_promises_nothing():
     command = [sys.executable, "-c", textwrap.dedent(program)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 128 + signal.SIGTERM
-    assert "Nothing is left of it. With out=... it could go on later." in done.stderr
+    assert "Its draws are lost. Pass out=... to be able to resume." in done.stderr
     assert "returned" not in done.stderr
 
 

@@ -68,7 +68,7 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before(folder):
     (folder / "finished.json").unlink()
     whole = iso.sample(energy, SAMPLER, **{**SETTINGS, "num_steps": 800})
     with pytest.warns(
-        UserWarning, match=r"A checkpoint in .* is damaged: the run goes on from the one before, at iteration 400"
+        UserWarning, match=r"A checkpoint in .* is damaged: the run resumes from the one before, at iteration 400"
     ):
         resumed = iso.resume(folder, energy, SAMPLER)
     same(resumed, whole)
@@ -219,7 +219,7 @@ def test_another_thread_pool_is_warned_of(folder, monkeypatch):
 def test_a_run_that_is_stopped_before_its_first_draw_and_again_later_ends_like_a_whole_one(tmp_path):
     settings = {**SETTINGS, "burn_in": 300}
     whole = iso.sample(energy, SAMPLER, **settings)
-    with pytest.raises(ValueError, match="`callback` must be such that the run goes on to its first draw"):
+    with pytest.raises(ValueError, match="`callback` must be such that the run continues to its first draw"):
         iso.sample(energy, SAMPLER, out=tmp_path / "run", block_length=50, callback=lambda _: True, **settings)
     seen = []
     stopped = iso.resume(

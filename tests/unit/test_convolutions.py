@@ -10,7 +10,7 @@ from flax import nnx
 from jax import lax
 
 import isotherm as iso
-from isotherm.engine import chain_mode
+from isotherm.engine import chain_mode, convolutions
 from isotherm.engine.convolutions import channels_last, for_loops
 from tests.compiled import prepared, text_of
 
@@ -58,6 +58,19 @@ def test_a_function_gives_the_same_values_and_slopes():
     assert jax.tree.structure(found) == jax.tree.structure(expected)
     for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("change", ["an operation that is gone", "a parameter of another name", "other layouts"])
+def test_functions_run_as_they_are_if_jax_has_changed(monkeypatch, change):
+    if change == "an operation that is gone":
+        monkeypatch.delattr(lax, "conv_general_dilated_p")
+    elif change == "a parameter of another name":
+        monkeypatch.setattr(convolutions, "_CALLS", dict.fromkeys(convolutions._CALLS, "renamed"))
+    else:
+        monkeypatch.setattr(lax, "ConvDimensionNumbers", lambda *_: None)
+    given = jax.random.normal(KEY, (3, 2, 3, 3)), jax.random.normal(KEY, (4, 2, 6, 6))
+    gradient = jax.grad(energy)
+    np.testing.assert_array_equal(for_loops(gradient)(*given), gradient(*given))
 
 
 class Small(nnx.Module):

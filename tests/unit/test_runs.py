@@ -12,7 +12,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import isotherm as iso
-from isotherm.driver import records_to_host as module
+from isotherm.driver import layout as module
 from isotherm.driver.layout import Layout
 from isotherm.engine.records import Records
 from isotherm.run import estimates

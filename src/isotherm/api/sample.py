@@ -12,14 +12,13 @@ import jax
 import numpy as np
 
 from isotherm.driver.checkpoints import Checkpoints
-from isotherm.driver.choose import check_run, collect_of
 from isotherm.driver.describe import differences, environment
 from isotherm.driver.drive import HostOptions, ResumePoint, drive
 from isotherm.driver.layout import Layout
-from isotherm.driver.lock import LOCK, locked
 from isotherm.driver.prepare import PreparedRun, prepare
 from isotherm.driver.progress import Status
-from isotherm.driver.settings import Settings, thread_pool_size
+from isotherm.driver.run_folder import LOCK, locked
+from isotherm.driver.settings import Settings, check_run, collect_of, thread_pool_size
 from isotherm.engine.program import identity
 from isotherm.foundation.calls import checked_call
 from isotherm.foundation.docstrings import documented, entries
@@ -265,7 +264,7 @@ def _resume(
     asked = prepared.configs[0]
     _compare(config, asked)
     checkpoints = Checkpoints(folder)
-    found = checkpoints.restore(jax.eval_shape(lambda: prepared.program._init(prepared.position))[0])
+    found = checkpoints.restore(prepared.program.carry_like(prepared.position))
     checkpoints.close()
     reached = ResumePoint()
     if found is not None:

@@ -9,11 +9,10 @@ import jax
 import numpy as np
 
 from isotherm.api.sample import ARGUMENTS
-from isotherm.driver.choose import collect_of, settings_of
 from isotherm.driver.drive import HostOptions, ResumePoint, drive
 from isotherm.driver.layout import Layout
 from isotherm.driver.prepare import prepare
-from isotherm.driver.settings import Settings
+from isotherm.driver.settings import Settings, collect_of, settings_of
 from isotherm.engine.program import identity
 from isotherm.foundation.calls import checked_call
 from isotherm.foundation.docstrings import documented

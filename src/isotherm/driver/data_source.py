@@ -1,6 +1,7 @@
-"""How data reach the compiled program: all at once, or the batches of a block, gathered on the host while the last one runs."""
+"""Data for the compiled program: on the device, or streamed in blocks of batches that the host gathers ahead."""
 
 import concurrent.futures
+import contextlib
 import math
 from collections.abc import Callable
 from typing import Any
@@ -14,8 +15,7 @@ from isotherm.engine.blocks import Carry
 from isotherm.engine.iteration import Parts
 from isotherm.engine.periodic_work import outside, place_of_batch
 from isotherm.engine.program import Program
-from isotherm.engine.random_inputs import Keys
-from isotherm.engine.stream import Stream
+from isotherm.engine.random_inputs import Keys, Stream
 from isotherm.foundation.randomness import fold
 from isotherm.foundation.transfers import transfers_on_purpose
 from isotherm.potentials.potential import Potential, innermost
@@ -24,34 +24,29 @@ _STREAM_BYTES = 32 << 20
 
 
 class DataSource:
-    """Data that are on the device: the program has them, and returns to the host for nothing.
+    """Data on the device: programs take them as arguments, and the host has no work."""
 
-    Attributes:
-        longest: iterations that a block may have; None for any number.
-        periods: multiples of the iteration at which the host has work to do.
-    """
-
-    longest: int | None = None
-    periods: tuple[int, ...] = ()
+    longest: int = np.iinfo(np.int32).max  # Iterations that a block can have.
+    periods: tuple[int, ...] = ()  # The host has work at multiples of these iterations.
 
     def block(self, first: int, last: int) -> Any:
-        """What the program needs for the iterations first, ..., last - 1."""
+        """The stream for the iterations first, ..., last - 1."""
         return None
 
     def work(self, program: Program, keys: Keys, carry: Carry, iteration: int) -> Carry:
-        """The carry after periodic work that is due before an iteration and needs the host."""
+        """The carry after the host's periodic work due before an iteration."""
         return carry
 
 
 class StreamSource(DataSource):
-    """Gathers batches on the host, from arrays that may be mapped from a disk, one block ahead of the program."""
+    """Gathers batches on the host, one block ahead, from arrays in memory or memory-mapped."""
 
     def __init__(self, potential: Any, parts: Parts, keys: Keys, num_chains: int):
         self._potential = potential
         is_shared = potential.is_batch_shared
         row = sum(leaf.nbytes // max(len(leaf), 1) for leaf in jax.tree.leaves(potential.data))
         lanes = math.prod(keys.batch_shared.shape[:-1]) * (1 if is_shared else num_chains) * parts.num_batches
-        # Two blocks are in memory at a time: one in use, and one under way.
+        # Two blocks are in memory: one in use, one being gathered.
         self.longest = int(np.clip(_STREAM_BYTES // (2 * lanes * potential.batch_size * row), 1, 1024))
         self._works = outside(parts)
         self.periods = tuple(work.every for works in self._works for work in works)
@@ -66,39 +61,31 @@ class StreamSource(DataSource):
         self._blocks: dict[int, concurrent.futures.Future[Stream]] = {}
 
     def block(self, first: int, last: int) -> Stream:
-        known = self._blocks
-        self._blocks = {start: known.get(start) or self._begin(start) for start in (first, last)}
+        gather = lambda start: self._worker.submit(self._gather, self._places, start)  # noqa: E731
+        self._blocks = {start: self._blocks.get(start) or gather(start) for start in (first, last)}
         return self._blocks[first].result()
 
     def work(self, program: Program, keys: Keys, carry: Carry, iteration: int) -> Carry:
         of_coupling, of_estimator = ([w for w in works if iteration % w.every == 0] for works in self._works)
         if of_coupling:
             place = place_of_batch(of_coupling[0], iteration)
-            carry = program.couple(keys, self._gather(self._places_measured, place), carry, iteration)
-        return self._refreshed(program, carry) if of_estimator else carry
-
-    def _begin(self, first: int) -> concurrent.futures.Future[Stream]:
-        return self._worker.submit(self._gather, self._places, first)
-
-    def _refreshed(self, program: Program, carry: Carry) -> Carry:
-        """As with the data on the device, whose pieces travel here one after another."""
+            carry = program.couple(keys, self._gather(self._places_measured, place), carry, np.int32(iteration))
+        if not of_estimator:
+            return carry
         sums = jnp.zeros_like(carry.milestones.best_energy), jnp.zeros_like(carry.milestones.best_energy)
-        length = self.longest or 1
-        for first in range(0, self._num_pieces, length):
-            sums = program.add_pieces(self._pieces(first), min(length, self._num_pieces - first), carry, sums)
-        return program.refresh(self._numbered(), carry, sums[0] + sums[1])
-
-    def _pieces(self, first: int) -> Stream:
-        """Consecutive rows in pieces of the batch size; past the last row they begin again, with weight zero."""
-        size, num_data = self._potential.batch_size, self._potential.num_data
-        rows = (first * size + np.arange((self.longest or 1) * size)).reshape(-1, size)
-        return self._stream(first, rows % num_data, jnp.asarray((rows < num_data).astype(np.float32)))
-
-    def _numbered(self) -> Stream:
-        """The batches from which an estimator learns, which are the same for all chains and times."""
+        for first in range(0, self._num_pieces, self.longest):
+            count = np.int32(min(self.longest, self._num_pieces - first))
+            sums = program.add_pieces(self._pieces(first), count, carry, sums)
+        # The batches on which an estimator regresses are the same for all chains and iterations.
         key, numbers = jnp.zeros(2, jnp.uint32), jnp.arange(self._num_regressed)
         places, weights = jax.vmap(lambda number: self._potential.places(key, number))(numbers)
-        return self._stream(0, np.asarray(places), weights)
+        return program.refresh(self._stream(0, np.asarray(places), weights), carry, sums[0] + sums[1])
+
+    def _pieces(self, first: int) -> Stream:
+        """Consecutive rows in pieces of the batch size; past the last row they start over, with weight zero."""
+        size, num_data = self._potential.batch_size, self._potential.num_data
+        rows = (first * size + np.arange(self.longest * size)).reshape(-1, size)
+        return self._stream(first, rows % num_data, jnp.asarray((rows < num_data).astype(np.float32)))
 
     @transfers_on_purpose
     def _gather(self, places_from: Callable[[Array], tuple[Array, Array]], first: int) -> Stream:
@@ -111,29 +98,27 @@ class StreamSource(DataSource):
 
 
 def _num_measured(parts: Parts) -> int:
-    """The most batches that the coupling's periodic work asks for, found by asking."""
-    asked = [1]
+    """The most batches that the coupling measures at once, from the calls of its periodic work."""
+    numbers = [1]
 
     def measure(number: int) -> Any:
-        asked.append(number)
-        raise _AskedError
+        numbers.append(number)
+        raise _MeasuredError
 
     for work in outside(parts)[0]:
-        try:
+        with contextlib.suppress(_MeasuredError):
             jax.eval_shape(lambda coupling, w=work: w.apply(coupling.init(2), measure), parts.coupling)
-        except _AskedError:
-            continue
-    return max(asked)
+    return max(numbers)
 
 
-class _AskedError(Exception):
-    """Raised to stop periodic work that has said what it needs."""
+class _MeasuredError(Exception):
+    """Ends a trace of periodic work at its first measurement."""
 
 
 def _places(
     potential: Any, keys: Array, has_runs: bool, num_batches: int, length: int
 ) -> Callable[[Array], tuple[Array, Array]]:
-    """Maps a first iteration to rows and weights of a block, as a program with the data would take them.
+    """A function from a first iteration to rows and weights of a block, as a program would take them from data on the device.
 
     Leaves have shape (R, L, B, ...), or (L, B, ...) without an axis of runs.
     """
@@ -150,7 +135,5 @@ def _places(
 
 
 def source_of(potential: Potential, parts: Parts, keys: Keys, num_chains: int) -> DataSource:
-    """The source that a potential needs."""
-    if not potential.is_streamed:
-        return DataSource()
-    return StreamSource(innermost(potential), parts, keys, num_chains)
+    """The source for a potential."""
+    return StreamSource(innermost(potential), parts, keys, num_chains) if potential.is_streamed else DataSource()

@@ -1,4 +1,4 @@
-"""What a run was made with, in JSON: for people to read, and for `resume` to compare."""
+"""A run's sampler, potential and environment in JSON, for readers and for `resume` to compare."""
 
 import dataclasses
 import platform
@@ -14,25 +14,26 @@ import numpy as np
 from isotherm.foundation.errors import short
 from isotherm.foundation.parts import Part
 
-# Arrays with more are told by a checksum.
+# Larger arrays become a checksum.
 _MAX_NUMBERS = 1_000
-# In messages, lists with more are told by their length, and further names are left out.
+# Longer lists and dicts are cut in messages.
 _MAX_LISTED = 8
 _SCHEDULES = ("step_size", "temperature")
 _PROBES = (0, 1, 10, 100, 1_000, 10_000, 100_000)
 
 
 def describe(value: Any) -> Any:
-    """A description of a sampler, a potential or any of their fields that is equal for equal settings in any process."""
+    """A description of a sampler, a potential or a field, equal for equal settings in any process."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, np.generic):
         return value.item()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {
-            field.name: _describe_field(field.name, getattr(value, field.name)) for field in dataclasses.fields(value)
-        }
-        return {**_named(type(value)), **fields}
+        names = [field.name for field in dataclasses.fields(value)]
+        # Checks recognize a part by the classes that it extends.
+        bases = [base.__name__ for base in type(value).__mro__[1:] if issubclass(base, Part) and base is not Part]
+        named = {"class": type(value).__name__} | ({"extends": bases} if bases else {})
+        return named | {name: _describe_field(name, getattr(value, name)) for name in names}
     if isinstance(value, dict):
         return {str(key): describe(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -47,14 +48,8 @@ def describe(value: Any) -> Any:
     return type(value).__name__
 
 
-def _named(kind: type) -> dict[str, Any]:
-    """The name of a class, and those of the parts that it extends, by which checks know what it does."""
-    bases = [base.__name__ for base in kind.__mro__[1:] if issubclass(base, Part) and base is not Part]
-    return {"class": kind.__name__, **({"extends": bases} if bases else {})}
-
-
 def differences(name: str, old: Any, new: Any) -> list[tuple[str, str, str]]:
-    """Where two descriptions differ: names such as `potential.data[0][3]`, and both values in a few words.
+    """Differences between two descriptions: names such as `potential.data[0][3]`, and both values in short.
 
     Example:
         >>> differences("data", [1.0, [2.0, 3.0]], (1.0, [2.0, 4.0]))
@@ -73,12 +68,11 @@ def differences(name: str, old: Any, new: Any) -> list[tuple[str, str, str]]:
 
 
 def _in_words(value: Any) -> str:
-    """A description, or a part of one, on a part of a line."""
-    if isinstance(value, dict) and "crc32" in value:
-        return f"{value['dtype']}{value['shape']}"
-    if isinstance(value, dict) and ("class" in value or "function" in value):
-        return str(value.get("class", value.get("function")))
     if isinstance(value, dict):
+        if "crc32" in value:
+            return f"{value['dtype']}{value['shape']}"
+        if "class" in value or "function" in value:
+            return str(value.get("class", value.get("function")))
         names = [*list(value)[:_MAX_LISTED], *["..."] * (len(value) > _MAX_LISTED)]
         return f"a dict of {', '.join(names)}"
     if isinstance(value, list) and len(value) > _MAX_LISTED:
@@ -102,7 +96,7 @@ def environment() -> dict[str, Any]:
 
 
 def _describe_field(name: str, value: Any) -> Any:
-    """A schedule that is a plain function is told by its values at a few iterations."""
+    """The description of a field; schedules that are plain functions become values at a few iterations."""
     if name in _SCHEDULES and callable(value) and not dataclasses.is_dataclass(value):
         return {**describe(value), "values": [np.asarray(value(probe)).item() for probe in _PROBES]}
     return describe(value)

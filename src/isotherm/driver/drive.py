@@ -1,4 +1,4 @@
-"""The host loop around a compiled program: blocks, progress, records, checkpoints, and the runs at the end."""
+"""The host loop: blocks of iterations, progress, records, checkpoints, and the runs at the end."""
 
 import dataclasses
 import pathlib
@@ -16,10 +16,10 @@ from isotherm.driver.checkpoints import Checkpoints
 from isotherm.driver.describe import environment
 from isotherm.driver.divergence import refuse_run_without_draws, report_divergence
 from isotherm.driver.interrupts import Interrupts
+from isotherm.driver.layout import records_to_host, without_diverged
 from isotherm.driver.prepare import PreparedRun
 from isotherm.driver.progress import Progress, Status
-from isotherm.driver.records_to_host import records_to_host, without_diverged
-from isotherm.driver.storage import check_there, writing_to
+from isotherm.driver.run_folder import check_exists, writing_to
 from isotherm.engine import program_cache
 from isotherm.engine.blocks import Carry, Times
 from isotherm.engine.program import identity
@@ -36,7 +36,7 @@ _GROWTH_PER_BLOCK = 16
 
 @dataclasses.dataclass(frozen=True)
 class HostOptions:
-    """What surrounds the iterations; see `isotherm.sample`."""
+    """Options of the host loop; see `isotherm.sample`."""
 
     folder: pathlib.Path | None = None
     checkpoint_every: float = 60.0
@@ -48,27 +48,25 @@ class HostOptions:
 
 @dataclasses.dataclass(frozen=True)
 class ResumePoint:
-    """How far a run is: its carry before `iteration`, None at the start, how many records were kept, and seconds up to there."""
+    """Where a run resumes; by default at its start."""
 
-    carry: Carry | None = None
+    carry: Carry | None = None  # Before `iteration`.
     iteration: int = 0
     num_records: int = 0
-    seconds: float = 0.0
+    seconds: float = 0.0  # Spent before.
 
 
 @transfers_on_purpose
 def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since: float) -> list[Run]:
-    """The runs after all iterations, one for each sampler, from what was reached before.
-
-    `since` is when preparing began, by `time.perf_counter`; what of that were pilots is said by `prepared`.
-    """
-    program, settings, times = prepared.program, prepared.settings, prepared.times
-    axis = prepared.layout.draw_axis
+    """Run all iterations from `reached` on: one run for each sampler. `since` is the `time.perf_counter` before pilots."""
+    program, settings, times, layout = prepared.program, prepared.settings, prepared.times, prepared.layout
+    axis = layout.draw_axis
     sink: MemorySink | StoreSink = MemorySink(len(times), axis)
+    checkpoints: Checkpoints | None = None
     if host.folder is not None:
         sink = StoreSink(host.folder / "records", len(times), axis, reached.num_records)
-    checkpoints = None if host.folder is None else Checkpoints(host.folder)
-    carry, records = prepared.init()
+        checkpoints = Checkpoints(host.folder)
+    carry, records = program.init(prepared.position)
     carry, iteration, num_done = reached.carry or carry, reached.iteration, reached.num_records
     pace = settings.block_length or program.chunk
     began = time.perf_counter()
@@ -77,6 +75,14 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
     saved = began - max(host.checkpoint_every - _SECONDS_TO_FIRST_CHECKPOINT, 0.0)
     lanes = int(np.prod(program.lanes))
     name = prepared.configs[0]["sampler"]["name"]
+
+    def save(checkpoints: Checkpoints) -> None:
+        with writing_to(host.folder, iteration):
+            sink.flush()
+            checkpoints.save(iteration, carry, num_done, prepared.recognized_by(carry))
+            seconds = timings["seconds"] or time.perf_counter() - began
+            write_progress(checkpoints.folder, iteration, times, timings | {"seconds": seconds})
+
     with Interrupts() as interrupts, Progress(name, iteration, settings.num_steps, lanes, host.progress) as bar:
         while iteration < settings.num_steps:
             carry = prepared.source.work(program, prepared.keys, carry, iteration)
@@ -89,12 +95,12 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
             count = int(count)
             seconds = time.perf_counter() - tick
             energy = float(np.min(np.asarray(carry.milestones.best_energy)))
-            check_there(host.folder, iteration)
+            check_exists(host.folder, iteration)
             if count:
-                kept = records_to_host(records, count, prepared.layout)
-                diverged_at = prepared.layout.state(carry.milestones.diverged_at)
+                kept = records_to_host(records, count, layout)
+                diverged_at = layout.state(carry.milestones.diverged_at)
                 drawn_at = np.asarray(times[num_done : num_done + count])
-                kept["log_weights"] = without_diverged(kept, drawn_at, diverged_at, prepared.layout.num_ladders)
+                kept["log_weights"] = without_diverged(kept, drawn_at, diverged_at, layout.num_ladders)
                 with writing_to(host.folder, iteration):
                     sink.write(num_done, kept)
                 energy = float(np.mean(np.take(kept["energies"], -1, axis)))
@@ -104,11 +110,8 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
                 wanted = length * _SECONDS_PER_BLOCK / max(seconds, 1e-6)
                 pace = int(np.clip(wanted, 1, min(_GROWTH_PER_BLOCK * pace, settings.num_steps)))
             if checkpoints is not None and time.perf_counter() - saved > host.checkpoint_every:
-                with writing_to(host.folder, iteration):
-                    sink.flush()
-                    checkpoints.save(iteration, carry, num_done, prepared.recognized_by(carry))
-                    saved = time.perf_counter()
-                    write_progress(checkpoints.folder, iteration, times, timings | {"seconds": saved - began})
+                save(checkpoints)
+                saved = time.perf_counter()
             if interrupts.received is not None:
                 break
             if np.all(np.asarray(carry.milestones.diverged_at) >= 0):
@@ -118,14 +121,13 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
     with writing_to(host.folder, iteration):
         sink.flush()
     timings["seconds"] = time.perf_counter() - began
-    diverged_at = prepared.layout.state(carry.milestones.diverged_at)
+    diverged_at = layout.state(carry.milestones.diverged_at)
+    is_lost = bool(np.all(diverged_at >= 0))
     is_without_draws = num_done == 0 or bool(np.all((diverged_at >= 0) & (diverged_at <= times[0])))
     if checkpoints is not None:
-        # A run that was stopped ahead of its first draw can go on; one that diverged there cannot.
-        if not (is_without_draws and np.all(diverged_at >= 0)):
-            with writing_to(host.folder, iteration):
-                checkpoints.save(iteration, carry, num_done, prepared.recognized_by(carry))
-                write_progress(checkpoints.folder, iteration, times, timings)
+        # A run stopped before its first draw can be resumed; one that diverged there cannot.
+        if not (is_without_draws and is_lost):
+            save(checkpoints)
         checkpoints.close()
     if interrupts.received is not None:
         is_ending = interrupts.received is signal.SIGTERM
@@ -135,44 +137,40 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
             raise KeyboardInterrupt
     if is_without_draws:
         refuse_run_without_draws(diverged_at, prepared.potential)
-    told = program.statistics(carry)
-    stats = prepared.layout.state({name: value for name, value in told.items() if jax.tree.leaves(value)})
+    stats = {name: value for name, value in program.statistics(carry).items() if jax.tree.leaves(value)}
+    stats = layout.state(stats)
     if prepared.potential.space is not None and "best_position" in stats:
         stats["best_position"] = jax.tree.map(np.asarray, prepared.potential.space(stats["best_position"]))
-    is_lost = bool(np.all(diverged_at >= 0))
     probes: list[BiasProbe | None] = [None] * len(prepared.samplers)
     if host.measure_bias and interrupts.received is None and not is_lost:
         probes = _bias_probes(prepared, carry)
     parts = [CheckedParts((sampler.coupling, sampler.kernel, prepared.potential)) for sampler in prepared.samplers]
-    is_single = prepared.layout.num_samplers is None
-    known = {"stats": stats, "config": prepared.configs[0], "environment": environment()}
-    totals = {"num_steps": iteration, **timings}
-    if is_lost:
-        # Wherever the block ended: the result must not depend on that.
-        totals["num_steps"] = min(iteration, int(diverged_at.max()) + 1)
-    run = Run.assemble(sink.read(), times, **known, **totals)
-    if is_single:
+    # The result must not depend on where the block ended.
+    num_steps = min(iteration, int(diverged_at.max()) + 1) if is_lost else iteration
+    known = {"stats": stats, "config": prepared.configs[0], "environment": environment(), "num_steps": num_steps}
+    run = Run.assemble(sink.read(), times, **known, **timings)
+    if layout.num_samplers is None:
         run = dataclasses.replace(run, bias_probe=probes[0], parts=parts[0]).without_noise()
     if host.folder is not None:
         with writing_to(host.folder, iteration):
             write_end(run, host.folder)
-    report_divergence(diverged_at, host.throw, prepared.layout.num_ladders is not None, prepared.potential)
+    report_divergence(diverged_at, host.throw, layout.num_ladders is not None, prepared.potential)
     interrupts.finish()
-    if is_single:
+    if layout.num_samplers is None:
         return [run]
     each = enumerate(zip(prepared.configs, probes, parts, strict=True))
     return [run.of_sampler(number, *own).without_noise() for number, own in each]
 
 
 def _bias_probes(prepared: PreparedRun, carry: Carry) -> list[BiasProbe | None]:
-    """A probe for every sampler of a program; None where records do not hold positions."""
+    """A probe for each sampler of a program; None if records do not hold positions."""
     program, layout = prepared.program, prepared.layout
     if program.collect is not identity and program.collect is not prepared.potential.space:
-        return [None for _ in prepared.samplers]
+        return [None] * len(prepared.samplers)
     coupling = layout.state(carry.state.coupling) if program.is_weighted else ()
     preconditioner = layout.state(program.preconditioner(carry))
     if layout.num_ladders is not None:
-        # The replicas take turns on the rung whose draws are kept.
+        # Replicas alternate on the target rung.
         preconditioner = jax.tree.map(lambda leaf: np.mean(leaf, axis=len(layout.axes)), preconditioner)
     one = jax.tree.map(lambda leaf: np.zeros(leaf.shape[len(program.lanes) :], leaf.dtype), prepared.position)
     read = program_cache.read_by(prepared.potential)
@@ -182,23 +180,23 @@ def _bias_probes(prepared: PreparedRun, carry: Carry) -> list[BiasProbe | None]:
 
 
 def _report_interrupt(prepared: PreparedRun, folder: pathlib.Path | None, iteration: int, is_lost: bool) -> None:
-    """Say on standard error how far a run came, and how it goes on; without a folder it may be lost."""
+    """Print how far a run came and how to resume it; without a folder its draws may be lost."""
     total = prepared.settings.num_steps
     if folder is None and is_lost:
-        remedy = "Nothing is left of it. With out=... it could go on later."
+        remedy = "Its draws are lost. Pass out=... to be able to resume."
     elif folder is None:
-        remedy = "The draws so far are in the run that is returned. With out=... it could go on later."
+        remedy = "The run that is returned has the draws so far. Pass out=... to be able to resume."
     elif prepared.configs[0]["source"] is not None:
-        remedy = f"Everything is on disk. Go on with: isotherm resume {folder}"
+        remedy = f"Everything is on disk. Resume with: isotherm resume {folder}"
     else:
-        remedy = f'Everything is on disk. Go on with: iso.resume("{folder}", potential, sampler)'
+        remedy = f'Everything is on disk. Resume with: iso.resume("{folder}", potential, sampler)'
     print(f"Interrupted after {iteration:,} of {total:,} iterations. {remedy}", file=sys.stderr, flush=True)
 
 
 def _end_of_block(prepared: PreparedRun, first: int, num_done: int, pace: int) -> int:
-    """Where a block that starts at `first` ends: by the clock, at work of the host, or when its buffer is full."""
+    """The end of a block that starts at `first`: after half a second, at work of the host, or when its buffer is full."""
     times, size = prepared.times, prepared.program.max_records
-    ends = [prepared.settings.num_steps, first + min(pace, prepared.source.longest or pace)]
+    ends = [prepared.settings.num_steps, first + min(pace, prepared.source.longest)]
     ends += [(first // every + 1) * every for every in prepared.source.periods]
     if num_done + size < len(times):
         ends.append(int(times[num_done + size]))

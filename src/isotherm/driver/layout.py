@@ -1,30 +1,29 @@
-"""How the runs of a program are laid out for the user: repeats, ladders, and the samplers of a sweep.
+"""The axes of runs for the user, and the way of records from the device to arrays with these axes.
 
-A program knows R independent runs of P chains, or one without an axis for it. The user sees (run, chain, ...) where repeats were
-asked for and (chain, ...) else. Independent ladders of an exchange sampler are runs of the program, and chains for the user, who
-sees the replica on the target rung of each.
+A program has R independent runs of P chains, or one without an axis. The user sees (run, chain, ...) if `num_runs` is given, and
+(chain, ...) otherwise. Independent ladders of an exchange sampler are runs of the program and chains for the user, who sees the
+replica on the target rung of each.
 """
 
 import dataclasses
+import functools
 from typing import Any
 
 import jax
 import numpy as np
 
+from isotherm.engine.records import Records
+
+_SMALL_BYTES = 8_000_000
+
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """Sizes of what is laid out.
+    """Sizes of the axes of runs; None for an axis that the user does not see."""
 
-    Attributes:
-        num_samplers: of a sweep; None for a single sampler.
-        num_runs: repeats; None for one without an axis.
-        num_ladders: of an exchange sampler; None for samplers without a ladder.
-    """
-
-    num_samplers: int | None
-    num_runs: int | None
-    num_ladders: int | None
+    num_samplers: int | None  # Of a sweep.
+    num_runs: int | None  # Repeats.
+    num_ladders: int | None  # None for samplers without a ladder.
 
     @property
     def total(self) -> int | None:
@@ -34,41 +33,88 @@ class Layout:
 
     @property
     def axes(self) -> tuple[int, ...]:
-        """The axes that stand for the runs of the program."""
+        """The axes that replace the axis of the program's runs."""
         return tuple(size for size in (self.num_samplers, self.num_runs, self.num_ladders) if size is not None)
 
     @property
     def draw_axis(self) -> int:
-        """The place of the draws among the axes of a record."""
+        """The axis of draws in a record."""
         return len(self.axes) + (self.num_ladders is None)
 
     @property
     def run_numbers(self) -> np.ndarray:
-        """The number of every run of the program: samplers of a sweep see the same random numbers."""
+        """A number for every run of the program. Samplers of a sweep see the same random numbers."""
         number = (self.num_runs or 1) * (self.num_ladders or 1)
         return np.tile(np.arange(number, dtype=np.int32), self.num_samplers or 1)
 
     def state(self, tree: Any) -> Any:
-        """Leaves (R, ...) or (...) of a program as the user sees them."""
+        """Leaves (R, ...) or (...) of a program, with the user's axes."""
         return jax.tree.map(lambda leaf: self._split(np.asarray(leaf)), tree)
 
     def draws(self, tree: Any, count: int) -> Any:
-        """Records (slots, R, Q, ...) or (slots, Q, ...): the first `count`, with the draws after the chains."""
+        """The first `count` records of leaves (slots, R, Q, ...) or (slots, Q, ...), with draws after chains."""
 
         def move(leaf):
             moved = self._split(np.moveaxis(leaf[:count], 0, 1 + (self.total is not None)))
-            if self.num_ladders is None:
-                return moved
-            place = len(self.axes)
-            # One replica of every ladder is recorded.
-            return moved.reshape((*moved.shape[:place], *moved.shape[place + 1 :]))
+            # A ladder records one replica.
+            return moved if self.num_ladders is None else np.squeeze(moved, len(self.axes))
 
         return jax.tree.map(move, tree)
 
     def observed(self, tree: Any, count: int) -> Any:
-        """Observations (slots, R, ...) or (slots, ...): the first `count`, with the draws where those of positions are."""
+        """The first `count` observations of leaves (slots, R, ...) or (slots, ...), with draws on the axis of `draws`."""
         place = (self.total is not None) + (self.num_ladders is None)
         return jax.tree.map(lambda leaf: self._split(np.moveaxis(leaf[:count], 0, place)), tree)
 
     def _split(self, leaf: np.ndarray) -> np.ndarray:
         return leaf.reshape((*self.axes, *(leaf.shape if self.total is None else leaf.shape[1:])))
+
+
+def records_to_host(records: Records, count: int, layout: Layout) -> dict[str, Any]:
+    """The first `count` records with axes (run, chain, draw, ...) or (chain, draw, ...)."""
+    records = jax.device_get(_first(records, count))
+    energies = layout.draws(records.energies, count)
+    log_weights = np.zeros_like(energies) if records.log_weights is None else layout.draws(records.log_weights, count)
+    return {
+        "draws": layout.draws(records.draws, count),
+        "model_state": layout.draws(records.model_state, count),
+        "energies": energies,
+        # A draw whose energy is not a number has weight zero.
+        "log_weights": np.where(np.isfinite(energies), log_weights, -np.inf),
+        "observed": layout.observed(records.observed, count),
+    }
+
+
+def without_diverged(
+    kept: dict[str, Any], drawn_at: np.ndarray, diverged_at: np.ndarray, num_ladders: int | None
+) -> np.ndarray:
+    """Log weights, minus infinity for draws of a chain after it diverged, even if its energy became finite again.
+
+    `diverged_at` has the axes of the chains; draws of a ladder are those of the replica on the target rung.
+    """
+    log_weights = kept["log_weights"]
+    if np.all(diverged_at < 0):
+        return log_weights
+    since = diverged_at[..., None]
+    if num_ladders is not None:
+        replica = np.argmin(np.asarray(kept["observed"]["rung"]), axis=-1)
+        since = np.take_along_axis(diverged_at, replica, axis=-1)
+    return np.where((since >= 0) & (drawn_at >= since), -np.inf, log_weights)
+
+
+def _first(records: Records, count: int) -> Records:
+    """Buffers cut to little more than `count` records, since transfers from an accelerator cost time.
+
+    Sizes are powers of two of at least a few megabytes, since each size is a program of its own.
+    """
+    if jax.default_backend() == "cpu":
+        return records
+    leaves = jax.tree.leaves(records)
+    bytes_per_record = sum(leaf.nbytes for leaf in leaves) // len(leaves[0])
+    size = max(count, _SMALL_BYTES // bytes_per_record, 1)
+    return _cut(records, 1 << (size - 1).bit_length())
+
+
+@functools.partial(jax.jit, static_argnums=1)
+def _cut(records: Records, size: int) -> Records:
+    return jax.tree.map(lambda leaf: leaf[:size], records)

@@ -1,59 +1,46 @@
-"""Everything that is settled before the first iteration: what `sample`, `resume`, `sweep` and pilots have in common."""
+"""What precedes the first iteration of `sample`, `resume`, `sweep` and pilots: checks, programs, keys, data, configuration."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from isotherm.driver.choose import temperature_of_draws
 from isotherm.driver.data_source import DataSource, source_of
 from isotherm.driver.describe import describe
 from isotherm.driver.divergence import num_lost_in_data
 from isotherm.driver.layout import Layout
-from isotherm.driver.settings import Settings, thread_pool_size
+from isotherm.driver.settings import Settings, temperature_of_draws, thread_pool_size
 from isotherm.engine import program_cache
 from isotherm.engine.blocks import Carry, Times
 from isotherm.engine.chain_mode import choose_mode
-from isotherm.engine.example_check import check_examples
 from isotherm.engine.iteration import Parts
-from isotherm.engine.lengths import sizes_of
 from isotherm.engine.packing import Packing
-from isotherm.engine.program import Program, identity
+from isotherm.engine.program import Program, identity, sizes_of
 from isotherm.engine.random_inputs import Keys, open_streams
-from isotherm.engine.records import Records
 from isotherm.foundation.errors import refuse
 from isotherm.foundation.parts import number_dtype
 from isotherm.foundation.positions import named_leaves
 from isotherm.foundation.transfers import transfers_on_purpose
+from isotherm.potentials.likelihood import LikelihoodPotential
 from isotherm.potentials.potential import Potential, energy_trace, innermost
 from isotherm.run.bias import MAX_COORDINATES
 from isotherm.run.record_times import RecordTimes
 from isotherm.run.storage.store import check_json
 from isotherm.samplers.sampler import Choice, Sampler
 
-# Numbers of all positions that are copied to tell one potential from another.
+# Larger positions are not copied to recognize the potential.
 _MAX_COPIED = 1_000_000
+# Relative difference between a batch and its single examples that is more than rounding.
+_TOLERANCE = 1e-3
+_NUM_EXAMPLES = 3
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PreparedRun:
-    """A run that is ready to go.
-
-    Attributes:
-        program: what is compiled.
-        keys: where its randomness comes from.
-        source: where its data come from.
-        settings: what was asked for.
-        layout: how its runs are shown.
-        times: when draws are taken.
-        position: where chains start, leaves (*lanes, ...).
-        configs: what was asked for in JSON, for each sampler.
-        potential: as the user gave it.
-        samplers: likewise, after their pilots.
-        pilot_seconds: what those took.
-    """
+    """A compiled run."""
 
     program: Program
     keys: Keys
@@ -61,29 +48,24 @@ class PreparedRun:
     settings: Settings
     layout: Layout
     times: RecordTimes
-    position: Any
-    configs: tuple[dict[str, Any], ...]
-    potential: Potential
-    samplers: tuple[Sampler, ...]
+    position: Any  # At the start, leaves (*lanes, ...).
+    configs: tuple[dict[str, Any], ...]  # For each sampler.
+    potential: Potential  # As the user gave it.
+    samplers: tuple[Sampler, ...]  # After pilots.
     pilot_seconds: float = 0.0
 
-    def init(self) -> tuple[Carry, Records]:
-        """The carry before the first iteration, and empty buffers."""
-        return self.program.init(self.position)
-
     def energies_at(self, position: Any) -> np.ndarray:
-        """Energies of chains at a position, leaves (*lanes, ...), as the first iteration sees them; infinite where they are not."""
+        """Energies of positions, leaves (*lanes, ...), as the first iteration computes them; infinity replaces NaN."""
         program, (carry, records) = self.program, self.program.init(position)
-        nothing = Times(*self.times.rule, 0, 0)
         carry = self.source.work(program, self.keys, carry, 0)
-        block = program.block(nothing, self.settings.target_energy, 0, 1)
+        block = program.block(Times(*self.times.rule, 0, 0), self.settings.target_energy, 0, 1)
         carry, _, _ = program.advance(self.keys, self.source.block(0, 1), carry, records, block)
         return np.asarray(program.statistics(carry)["best_energy"])
 
     def recognized_by(self, carry: Carry) -> np.ndarray:
-        """Energies at the positions of a carry, by which the potential is recognized when a run goes on.
+        """Energies at the positions of a carry, by which `resume` recognizes the potential.
 
-        NaN for large positions, which memory may not hold twice, and for data that stream.
+        NaN for large positions, which may not fit in memory twice, and for streamed data.
         """
         packed = carry.state.position
         size = sum(leaf.size for leaf in jax.tree.leaves(packed))
@@ -103,7 +85,7 @@ def prepare(
     source: dict[str, Any] | None = None,
     choices: tuple[Choice, ...] = (),
 ) -> PreparedRun:
-    """A run of one sampler, or of several with the same structure. Compiles it, and refuses starts without energy.
+    """Compile a run of one sampler, or of several with the same structure. Refuses starts whose energy is not finite.
 
     `position` has leading axes (R, P) of all runs of the program, in the order of the layout.
     """
@@ -112,7 +94,7 @@ def prepare(
     settings = dataclasses.replace(settings, chain_mode=choose_mode(settings.chain_mode, potential, one))
     energy = energy_trace(potential, one)
     on_device = potential.on_device()
-    check_examples(potential, on_device, jax.tree.map(lambda leaf: leaf[0, 0], position))
+    _check_examples(potential, on_device, jax.tree.map(lambda leaf: leaf[0, 0], position))
     packing = Packing.of(one, sampler.kernel)
     stored = packing.around(on_device)
     bound = [s.parts(stored, settings.chain_mode, number_dtype(position)) for s in samplers]
@@ -124,9 +106,9 @@ def prepare(
     swept = layout.num_samplers is not None and layout.total is not None
     parts = _stacked(bound, (layout.total or 1) // len(samplers)) if swept else bound[0]
     program = Program(
-        parts, layout.total, settings.num_chains, swept, *sizes, tracks_best, energy.dtype, packing, collect
+        parts, layout.total, settings.num_chains, swept, tracks_best, energy.dtype, packing, collect, **sizes
     )
-    program_cache.look_again(program, stored, energy.shapes, energy.fingerprint)
+    program_cache.drop_stale(program, stored, energy.shapes, energy.fingerprint)
     words, runs = settings.seed_words(), np.asarray(layout.run_numbers)
     keys = open_streams(words, runs if layout.total is not None else runs[0], settings.num_chains)
     data = source_of(potential, bound[0], keys, settings.num_chains)
@@ -134,42 +116,80 @@ def prepare(
         position = jax.tree.map(lambda leaf: leaf[0], position)
     prepared = PreparedRun(program, keys, data, settings, layout, times, position, (), potential, tuple(samplers))
     energy = _first_energy(prepared)
-    configs = tuple(_configuration(potential, s, prepared, energy) for s in samplers)
     given = {"source": check_json("source", source), "choices": [dataclasses.asdict(choice) for choice in choices]}
-    configs = tuple(config | given for config in configs)
-    return dataclasses.replace(prepared, configs=configs)
+    return dataclasses.replace(
+        prepared, configs=tuple(_configuration(potential, s, prepared, energy) | given for s in samplers)
+    )
 
 
 def _stacked(bound: list[Parts], repeats: int) -> Parts:
-    """Parts of several samplers with a leading axis of runs, all but the potential."""
+    """Parts of several samplers with a leading axis of runs; they share the potential."""
     own = [parts.replace_unchecked(potential=None) for parts in bound]
     stacked = jax.tree.map(lambda *leaves: np.repeat(np.stack(leaves), repeats, axis=0), *own)
     return stacked.replace_unchecked(potential=bound[0].potential)
 
 
+def _check_examples(potential: Potential, on_device: Potential, position: Any) -> None:
+    """Refuse a log likelihood that mixes the examples of a batch, for instance by subtracting their mean. Networks may (BatchNorm).
+
+    The check evaluates near `position`, not at it: a start at zero hides products with it. Errors are left to the run.
+    """
+    inner = innermost(potential)
+    if not isinstance(inner, LikelihoodPotential) or inner.batch_size is None or inner.may_mix_examples:
+        return
+    rows = jax.tree.map(lambda leaf: np.asarray(leaf[:_NUM_EXAMPLES]), inner.data)
+    try:
+        beside = jax.tree.map(_moved, position)
+        together, *alone = np.asarray(program_cache.call(_energies, on_device, beside, rows), np.float64)
+    except Exception:
+        return
+    if abs(together - np.mean(alone)) > _TOLERANCE * np.max(np.abs([together, *alone])):
+        refuse(
+            inner.function_name,
+            "a function whose value for an example does not depend on the other examples of its batch",
+            "one that mixes them",
+            "Compute what is common to all examples, such as their mean, from all data beforehand.",
+        )
+
+
+def _moved(leaf: Any) -> np.ndarray:
+    leaf = np.asarray(leaf)
+    away = 0.1 * np.cos(np.arange(leaf.size)).reshape(leaf.shape)
+    return (leaf + away * (1.0 + np.abs(leaf))).astype(leaf.dtype)
+
+
+def _energies(potential: Potential, position: Any, rows: Any) -> jax.Array:
+    """The energy of a batch of a few examples, then of each example alone."""
+    words, zero = jnp.zeros(2, jnp.uint32), jnp.zeros(1, jnp.int32)
+    noise = jax.tree.map(lambda leaf: leaf[0], potential.draw(words, words, zero, position))
+
+    def energy(examples):
+        return potential.evaluate(position, potential.as_batch(examples), noise, potential.init_model_state()).energy
+
+    number = len(jax.tree.leaves(rows)[0])
+    alone = [energy(jax.tree.map(lambda leaf, k=k: leaf[k : k + 1], rows)) for k in range(number)]
+    return jnp.stack([energy(rows), *alone])
+
+
 def _first_energy(prepared: PreparedRun) -> float:
-    """The energy of the first chain where it starts. All that a run needs is compiled by then."""
+    """The energy of the first chain at its start. Compiles everything that a run needs."""
     energies = prepared.energies_at(prepared.position)
     is_lost = ~np.isfinite(energies)
     if np.any(is_lost):
         lost = num_lost_in_data(prepared.potential)
         if lost:
             got = f"{lost} that {'is' if lost == 1 else 'are'} not (NaN, infinity)"
-            refuse(
-                "data", "finite numbers", got, "Remove or replace what is not: the energy is not finite at the start."
-            )
+            refuse("data", "finite numbers", got, "Remove or replace them: the energy is not finite at the start.")
         *run, chain = np.argwhere(is_lost)[0]
         got = f"an energy that is not, in chain {chain}" + (f" of run {run[0]}" if run else "")
-        refuse("init", "where the energy is finite", got, "Start elsewhere, or mend the energy there.")
+        refuse("init", "where the energy is finite", got, "Start elsewhere, or give the energy a finite value there.")
     return float(energies.reshape(-1)[0])
 
 
 def _configuration(potential: Potential, sampler: Sampler, prepared: PreparedRun, energy: float) -> dict[str, Any]:
-    """What a run was asked for, and the facts about its parts that checks and estimates need, in JSON."""
+    """A run's arguments, and the facts about its parts that checks and estimates need, in JSON."""
     collect, lead = prepared.program.collect, len(prepared.program.lanes)
-    shapes = {
-        name: [list(leaf.shape[lead:]), str(leaf.dtype)] for name, leaf in named_leaves(prepared.position).items()
-    }
+    leaves = named_leaves(prepared.position)
     traits, inner = sampler.coupling.traits, innermost(potential)
     num_examples, temperature = getattr(inner, "num_data", None), temperature_of_draws(sampler, prepared.times)
     return {
@@ -177,7 +197,7 @@ def _configuration(potential: Potential, sampler: Sampler, prepared: PreparedRun
         "potential": describe(potential),
         "texts": {"sampler": repr(sampler), "potential": repr(potential)},
         "settings": prepared.settings.as_json(),
-        "position": shapes,
+        "position": {name: [list(leaf.shape[lead:]), str(leaf.dtype)] for name, leaf in leaves.items()},
         "collect": getattr(collect, "__qualname__", type(collect).__name__),
         "start_energy": energy,
         "temperature": temperature,
@@ -196,24 +216,18 @@ def _configuration(potential: Potential, sampler: Sampler, prepared: PreparedRun
         "is_joint": sampler.kernel.is_joint,
         "is_network": inner.is_network,
         "mistaken_for": inner.mistaken_for,
-        "has_one_start": _has_one_start(prepared.position, lead),
-        "start_spread": _start_spread(prepared.position, lead) if potential.space is None else None,
+        **_facts_of_starts(prepared.position, lead, potential),
         "thread_pool_size": thread_pool_size(),
     }
 
 
-def _has_one_start(position: Any, lead: int) -> bool:
-    """Whether several chains all start at the same position."""
-    number = int(np.prod(jax.tree.leaves(position)[0].shape[:lead]))
-    leaves = [np.asarray(leaf).reshape(number, *leaf.shape[lead:]) for leaf in jax.tree.leaves(position)]
-    return number > 1 and all(np.array_equal(leaf, np.broadcast_to(leaf[:1], leaf.shape)) for leaf in leaves)
-
-
-def _start_spread(position: Any, lead: int) -> list[float] | None:
-    """The standard deviation of the starts in every coordinate; None for one chain, and for large positions."""
+def _facts_of_starts(position: Any, lead: int, potential: Potential) -> dict[str, Any]:
+    """Whether several chains start at one position, and the standard deviation of the starts in each coordinate."""
     leaves = jax.tree.leaves(position)
-    number, size = int(np.prod(leaves[0].shape[:lead])), sum(int(np.prod(leaf.shape[lead:])) for leaf in leaves)
-    if number < 2 or not 0 < size <= MAX_COORDINATES:
-        return None
-    rows = np.concatenate([np.asarray(leaf, np.float64).reshape(number, -1) for leaf in leaves], axis=1)
-    return np.std(rows, axis=0).tolist()
+    number = int(np.prod(leaves[0].shape[:lead]))
+    rows = [np.asarray(leaf).reshape(number, -1) for leaf in leaves]
+    has_one = number > 1 and all(np.array_equal(leaf, np.broadcast_to(leaf[:1], leaf.shape)) for leaf in rows)
+    spread = None
+    if potential.space is None and number > 1 and 0 < sum(leaf.shape[1] for leaf in rows) <= MAX_COORDINATES:
+        spread = np.std(np.concatenate([leaf.astype(np.float64) for leaf in rows], axis=1), axis=0).tolist()
+    return {"has_one_start": has_one, "start_spread": spread}

@@ -1,4 +1,4 @@
-"""A progress bar for people who are watching, and silence for everyone else."""
+"""A progress bar on terminals."""
 
 import contextlib
 import contextvars
@@ -17,10 +17,10 @@ class Status(NamedTuple):
     """How far a run is.
 
     Attributes:
-        iteration: how many are done.
-        best_energy: the lowest energy of every chain, shape (chains,) or (runs, chains).
-        best_position: where it was met, as the sampler moves it; None where best positions are not followed.
-        first_hit: when the target energy was first reached, likewise; -1 for not yet.
+        iteration: iterations done.
+        best_energy: the lowest energy of each chain, shape (chains,) or (runs, chains).
+        best_position: its position, unconstrained; () if best positions are not tracked.
+        first_hit: the first iteration that reached the target energy, shape as `best_energy`; -1 for not yet.
     """
 
     iteration: int
@@ -30,18 +30,17 @@ class Status(NamedTuple):
 
     @classmethod
     def of(cls, iteration: int, milestones: Any) -> Self:
-        """From the milestones of a run."""
         found = jax.tree.map(np.asarray, milestones)
         return cls(iteration, found.best_energy, found.best_position, found.first_hit)
 
 
-# The bars of runs inside a larger display, which draws them; None where a run draws its own.
+# Bars that a larger display draws; None where each run draws its own.
 _INSIDE: contextvars.ContextVar[list[Any] | None] = contextvars.ContextVar("inside", default=None)
 
 
 @contextlib.contextmanager
 def bars_inside(bars: list[Any] | None) -> Iterator[None]:
-    """Lets runs put their bars into a list in place of drawing them: a terminal has room for one display at a time."""
+    """Collect the bars of runs in a list instead of drawing them: a terminal can have one display at a time."""
     token = _INSIDE.set(bars)
     try:
         yield
@@ -50,24 +49,18 @@ def bars_inside(bars: list[Any] | None) -> Iterator[None]:
 
 
 def say(text: str, is_shown: bool | None) -> None:
-    """Print a line where a progress bar of its own would be shown: on standard error, by default only on a terminal."""
+    """Print a line on standard error, wherever a run would draw its own progress bar."""
     if _INSIDE.get() is None and (sys.stderr.isatty() if is_shown is None else is_shown):
         print(text, file=sys.stderr, flush=True)
 
 
 class Progress:
-    """Shows iterations, speed, energy and time left, on standard error.
-
-    Attributes:
-        is_shown: whether anything is printed; None shows it on a terminal.
-    """
+    """Shows iterations, speed, energy and time left on standard error; `is_shown=None` shows them on a terminal."""
 
     def __init__(self, name: str, first: int, last: int, num_chains: int, is_shown: bool | None):
         self._name, self._first, self._last = name or "sampling", first, last
-        self._num_chains = num_chains
+        self._num_chains, self._inside = num_chains, _INSIDE.get()
         self._bar: Any = None
-        self._task: Any = None
-        self._inside = _INSIDE.get()
         is_watched = self._inside is not None or sys.stderr.isatty()
         self.is_shown = is_watched if is_shown is None else is_shown
 
@@ -78,14 +71,9 @@ class Progress:
 
             from isotherm.foundation.terminal import PlainConsole
 
-            columns = (
-                TextColumn("{task.description}", style="bold", markup=False),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TextColumn("{task.fields[speed]}"),
-                TextColumn("{task.fields[energy]}"),
-                TimeRemainingColumn(),
-            )
+            name = TextColumn("{task.description}", style="bold", markup=False)
+            texts = TextColumn("{task.fields[speed]}"), TextColumn("{task.fields[energy]}")
+            columns = name, BarColumn(), MofNCompleteColumn(), *texts, TimeRemainingColumn()
             self._bar = Bar(*columns, console=PlainConsole(stderr=True))
             if self._inside is None:
                 self._bar.start()
@@ -97,21 +85,17 @@ class Progress:
         return self
 
     def update(self, iteration: int, energy: float) -> None:
-        """Show that the iterations before `iteration` are done."""
+        """Show that the iterations before `iteration` are done, at an energy."""
         if self._bar is not None:
             speed = self._num_chains * (iteration - self._first) / max(time.perf_counter() - self._began, 1e-9)
             fields = {"speed": f"{_short(speed)} gradients/s", "energy": f"energy {energy:.4g}"}
             self._bar.update(self._task, completed=iteration, **fields)
 
     def __exit__(self, *_: Any) -> None:
-        if self._bar is not None and self._inside is None:
-            self._bar.stop()
-        elif self._bar is not None and self._inside is not None:
-            self._inside.remove(self._bar)
+        if self._bar is not None:
+            self._bar.stop() if self._inside is None else self._inside.remove(self._bar)
 
 
 def _short(number: float) -> str:
-    for size, unit in ((1e6, " M"), (1e3, " k")):
-        if number >= size:
-            return f"{number / size:.3g}{unit}"
-    return f"{number:.3g}"
+    size, unit = (1e6, " M") if number >= 1e6 else (1e3, " k") if number >= 1e3 else (1.0, "")
+    return f"{number / size:.3g}{unit}"

@@ -1,24 +1,37 @@
-"""The settings of a run, checked before any work."""
+"""Settings of a run, checked before any work, and what follows from them, the sampler and the potential."""
 
 import dataclasses
+import functools
 import os
+from collections.abc import Callable
 from typing import Any
 
+import jax
 import numpy as np
 
+from isotherm.driver.layout import Layout
 from isotherm.engine.chain_mode import CHAIN_MODES
+from isotherm.engine.program import identity
 from isotherm.foundation.errors import check_choice, check_integer, check_real, refuse
 from isotherm.foundation.parts import with_python_numbers
 from isotherm.foundation.randomness import seed_words
-from isotherm.foundation.schedules import CollectionWindow
+from isotherm.foundation.schedules import CollectionWindow, values_at
+from isotherm.foundation.user_functions import call_traced
+from isotherm.potentials.potential import Potential
+from isotherm.potentials.start import PerChain, start_positions
 from isotherm.run.record_times import RecordTimes
+from isotherm.samplers.sampler import AnySampler
 
-_NEVER = np.iinfo(np.int32).max
+_MAX_STEPS = np.iinfo(np.int32).max // 2
+# Draws at which a scheduled temperature is evaluated.
+_MAX_PROBED = 100_000
+# Default number of ladders of an exchange sampler: one ladder alone cannot show that it is stuck.
+NUM_LADDERS = 2
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """How long, how often and from which seed; see `isotherm.sample`."""
+    """See `isotherm.sample`."""
 
     num_steps: int
     num_chains: int = 1
@@ -42,26 +55,24 @@ class Settings:
             check_integer("num_ladders", self.num_ladders, 1, "Give the number of independent ladders.")
         seed_words(self.seed)
         check_integer("thinning", self.thinning, 1, "Give the iterations between two draws; 1 keeps all.")
-        check_integer("burn_in", self.burn_in, 0, "Give the number of iterations to leave out at the start.")
+        check_integer("burn_in", self.burn_in, 0, "Give the number of iterations to discard at the start.")
         check_choice("chain_mode", self.chain_mode, ("auto", *CHAIN_MODES))
         if self.block_length is not None:
             check_integer("block_length", self.block_length, 1, "Give iterations per block, or None.")
-        if self.num_steps > _NEVER // 2:
-            remedy = "Go on with another run that starts from the last draws: init=iso.per_chain(...)."
-            refuse("num_steps", f"at most {_NEVER // 2}", self.num_steps, remedy)
+        if self.num_steps > _MAX_STEPS:
+            remedy = "Continue with another run that starts from the last draws: init=iso.per_chain(...)."
+            refuse("num_steps", f"at most {_MAX_STEPS}", self.num_steps, remedy)
         if self.thinning > self.num_steps > 1:
-            remedy = "Draws are that many iterations apart: lower it, or take more steps."
+            remedy = "Lower it, or take more steps: every `thinning`-th iteration is kept."
             refuse("thinning", f"at most `num_steps`, {self.num_steps}", self.thinning, remedy)
         if self.burn_in >= self.num_steps:
-            remedy = (
-                "Iterations before it are left out, and some must be left to draw from: lower it, or take more steps."
-            )
+            remedy = "Lower it, or take more steps: draws are collected after burn-in."
             refuse("burn_in", f"below `num_steps`, {self.num_steps}", self.burn_in, remedy)
         if self.target_energy != -np.inf:
             check_real("target_energy", self.target_energy, "Give the energy to reach, or leave it out.")
 
     def record_times(self, window: CollectionWindow | None) -> RecordTimes:
-        """The iterations whose positions are kept."""
+        """The iterations whose positions are recorded."""
         times = RecordTimes(self.num_steps, self.burn_in, self.thinning, window)
         if len(times) == 0:
             rule = "such that some iteration is collected"
@@ -71,11 +82,11 @@ class Settings:
         return times
 
     def seed_words(self) -> np.ndarray:
-        """The words of the key that every stream is folded from."""
+        """The words of the seed's key."""
         return seed_words(self.seed)
 
     def as_json(self) -> dict[str, Any]:
-        """What must be the same when a run is resumed."""
+        """The settings that a resumed run must share."""
         kept = {name: value for name, value in vars(self).items() if name != "block_length"}
         if not isinstance(self.seed, int):
             high, low = (int(word) for word in self.seed_words())
@@ -86,3 +97,57 @@ class Settings:
 def thread_pool_size() -> int:
     """The size of XLA's thread pool on a CPU, on which the rounding of matrix products depends."""
     return int(os.environ.get("NPROC") or os.cpu_count() or 1)
+
+
+def settings_of(sampler: AnySampler, init: Any, *, num_chains: int | None, **given: Any) -> Settings:
+    """Settings whose number of chains may follow from the starts or the coupling.
+
+    `num_ladders` becomes None for samplers that record all chains.
+    """
+    if isinstance(init, PerChain) and num_chains is None:
+        num_chains = init.number
+    settings = Settings(num_chains=sampler.choose_num_chains(num_chains), **given)
+    if sampler.has_ladder(settings.num_chains):
+        return dataclasses.replace(settings, num_ladders=settings.num_ladders or NUM_LADDERS)
+    if settings.num_ladders not in (None, 1):
+        remedy = "Give `num_chains`, or `num_runs` for repeats."
+        refuse("num_ladders", "left out for a sampler without a ladder", settings.num_ladders, remedy)
+    return dataclasses.replace(settings, num_ladders=None)
+
+
+def collect_of(collect: Callable[[Any], Any], potential: Potential) -> Callable[[Any], Any]:
+    """The function that records apply to the sampler's position; `collect` takes a position as users see it."""
+    space = potential.space
+    if space is None or collect is identity:
+        return collect if space is None else space
+    return functools.wraps(collect)(lambda position: collect(space(position)))
+
+
+def starts_of(init: Any, settings: Settings) -> Any:
+    """Positions at the start, leaves (run, chain, ...)."""
+    layout = Layout(None, settings.num_runs, settings.num_ladders)
+    return start_positions(init, settings.seed_words(), layout.run_numbers, settings.num_chains)
+
+
+def check_run(
+    potential: Potential,
+    sampler: AnySampler,
+    settings: Settings,
+    position: Any,
+    collect: Callable[[Any], Any] = identity,
+) -> None:
+    """Refuse, before any work, what cannot be run from positions with leaves (run, chain, ...)."""
+    sampler.check(potential, position)
+    one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[2:], leaf.dtype), position)
+    rule = "a function of one position that returns arrays"
+    call_traced("collect", rule, jax.eval_shape, collect_of(collect, potential), one)
+    potential.check_temperature(temperature_of_draws(sampler, settings.record_times(sampler.window)))
+
+
+def temperature_of_draws(sampler: AnySampler, times: RecordTimes) -> float | None:
+    """The temperature of the recorded iterations; None if it varies."""
+    if not callable(sampler.temperature):
+        return float(sampler.temperature)
+    places = np.unique(np.linspace(0, len(times) - 1, min(_MAX_PROBED, len(times))).astype(int))
+    found = np.unique(values_at(sampler.temperature, np.asarray(times[places], np.int32)))
+    return float(found[0]) if len(found) == 1 else None

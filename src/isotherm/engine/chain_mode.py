@@ -1,4 +1,4 @@
-"""How the chains of a run are computed: all at once, one after another, or side by side in one program."""
+"""How a program computes the chains of a run: vectorized, in sequence, or written out."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,29 +13,21 @@ from isotherm.foundation.parts import as_arguments, number_dtype
 from isotherm.potentials.potential import Potential
 
 CHAIN_MODES = ("vmap", "map", "unroll")
-# More chains in one body compile for minutes, and run no faster. Five are the usual number of repeats, which nothing divides.
+# More chains in one body compile for minutes and run no faster. Five is the usual number of repeats, and a prime.
 _MAX_GROUP, _MAX_WHOLE = 4, 5
-# In one body, forwards and backwards. Four ResNet-20 have 248 and compile in 70 to 90 s on one GPU, two ResNet-56 508 and 100 s;
-# four ResNet-56 did not compile in 800 s.
+# In one body, forward and backward. Four ResNet-20 have 248 and compile in 70 to 90 s on one GPU, two ResNet-56 508 and 100 s; four
+# ResNet-56 did not compile in 800 s.
 _MAX_CONVOLUTIONS = 600
-# XLA leaves convolutions out of CUDA graphs unless it is told, and runs what a graph holds one after another.
-_GRAPHS = (
-    (
-        "xla_gpu_enable_command_buffer",
-        "FUSION,CUBLAS,CUBLASLT,CUDNN,CUSTOM_CALL,DYNAMIC_SLICE_FUSION,CONDITIONAL,CONVOLUTION",
-    ),
-    ("xla_gpu_command_buffer_scheduling_mode", "CONCURRENT"),
-)
 
 
 def over_chains(mode: str, function: Callable[..., Any], *arguments: Any, drops_axis_of_one: bool = False) -> Any:
     """`function` for every chain along the leading axis.
 
-    "vmap" computes all at once, "map" one after another. "unroll" writes the chains out one by one in the program, in groups of up
-    to four (five at once), so that a GPU runs their convolutions side by side; a batched convolution is slower than several.
+    "vmap" computes all at once, "map" one after another. "unroll" writes chains out in the program, in groups of up to four (or all
+    five), so that a GPU runs their convolutions side by side: a batched convolution is slower than several.
 
-    With `drops_axis_of_one` a single chain is run without its axis: a batched product of one is slower than a product. For
-    elementwise work it is better left in place, where the compiler fuses more.
+    `drops_axis_of_one` runs a single chain without its axis: a batched product of one is slower than a product. Elementwise work
+    fuses better with it.
     """
     number = len(jax.tree.leaves(arguments)[0])
     function = for_loops(function) if mode == "map" else function
@@ -67,26 +59,19 @@ def _unrolled(function: Callable[..., Any], arguments: Any, number: int) -> Any:
 
 
 def group_size(number: int, convolutions: int = 0) -> int:
-    """How many of the chains are written out: all of up to five; of more, the largest number up to four that divides them.
-
-    Fewer where one chain has so many convolutions that they would not be compiled in minutes.
-    """
+    """Chains per body: all of up to five, or the largest divisor up to four. Fewer if their convolutions compile too long."""
     largest = number if number <= _MAX_WHOLE else _MAX_GROUP
     largest = min(largest, max(_MAX_CONVOLUTIONS // max(convolutions, 1), 1))
     return max(size for size in range(1, largest + 1) if number % size == 0)
 
 
 def choose_mode(asked: str, potential: Potential, one: Any) -> str:
-    """The mode that was asked for; for "auto" the fastest for the potential of positions like `one` on this device."""
+    """The mode asked for; "auto" is the fastest on this device for positions like `one`."""
     if asked != "auto":
         return asked
-    # Kernels of convolutions have three axes or more; without such leaves there is no need to look.
-    if all(len(leaf.shape) < 3 for leaf in jax.tree.leaves(one)) or not _convolves(potential, one):
+    # Kernels of convolutions have three axes or more.
+    if all(len(leaf.shape) < 3 for leaf in jax.tree.leaves(one)):
         return "vmap"
-    return "unroll" if jax.default_backend() == "gpu" else "map"
-
-
-def _convolves(potential: Potential, one: Any) -> bool:
     potential = as_arguments(potential, number_dtype(one))
 
     def energy(position):
@@ -94,9 +79,6 @@ def _convolves(potential: Potential, one: Any) -> bool:
         noise = jax.tree.map(lambda leaf: leaf[0], potential.draw(key, key, zero[None], position))
         return potential.evaluate(position, potential.batch(key, zero), noise, potential.init_model_state()).energy
 
-    return num_convolutions(jax.make_jaxpr(energy)(one)) > 0
-
-
-def compiler_options(mode: str) -> tuple[tuple[str, str], ...]:
-    """What the compiler is asked for: on a GPU, that chains which are written out run side by side."""
-    return _GRAPHS if mode == "unroll" and jax.default_backend() == "gpu" else ()
+    if num_convolutions(jax.make_jaxpr(energy)(one)) == 0:
+        return "vmap"
+    return "unroll" if jax.default_backend() == "gpu" else "map"

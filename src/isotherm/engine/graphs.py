@@ -1,11 +1,14 @@
-"""Programs with CUDA graphs, beside a cache of compiled programs on disk.
+"""CUDA graphs for chains that are written out in one program, so that a GPU runs their convolutions side by side.
 
-A graph cannot be captured with kernels of cuDNN that the process has not loaded yet: it fails with cuDNN's status 5003. The trials
-of algorithms at compile time load them; a program from the disk, or one compiled with choices from the disk, comes without. So
-every such program is kept in two forms, and a process that finds it on the disk runs the form without graphs once, which loads
-the kernels.
+A graph cannot capture kernels that cuDNN has not loaded yet: it fails with status 5003. Autotuning at compile time loads them; a
+program from the persistent compilation cache, or compiled with cached autotuning results, comes without. Each program is therefore
+cached in two forms, and a process that finds it in the cache runs the form without graphs once, which loads the kernels.
+
+If this fails, `program_cache` compiles without options: slower, with the same results. Delete the two forms when programs from the
+cache can capture convolutions in their first call, and this file when XLA graphs hold parallel convolutions by default.
 """
 
+import contextlib
 import itertools
 import threading
 from collections.abc import Callable
@@ -13,31 +16,36 @@ from typing import Any
 
 import jax
 
+from isotherm.engine.whole_loops import whole_loops
+from isotherm.foundation.compilation_cache import are_programs_kept
+
+Options = tuple[tuple[str, str], ...]
+
+_GRAPHS = "xla_gpu_enable_command_buffer"
+# By default graphs leave out convolutions, and run in sequence.
+_OPTIONS = (
+    (_GRAPHS, "FUSION,CUBLAS,CUBLASLT,CUDNN,CUSTOM_CALL,DYNAMIC_SLICE_FUSION,CONDITIONAL,CONVOLUTION"),
+    ("xla_gpu_command_buffer_scheduling_mode", "CONCURRENT"),
+)
 _HIT = "/jax/compilation_cache/cache_hits"
-_WITHOUT_GRAPHS = {"xla_gpu_enable_command_buffer": ""}
-# Choices of algorithms that were tried by another process.
+# Autotuning results of other processes.
 _WITHOUT_CHOICES = {"xla_gpu_per_fusion_autotune_cache_dir": ""}
 
 
+def options_for(chain_mode: str) -> Options:
+    """Compiler options of a program."""
+    return _OPTIONS if chain_mode == "unroll" and jax.default_backend() == "gpu" else ()
+
+
 def compile_with_graphs(lowered: Any, options: dict[str, str]) -> Callable[..., Any]:
-    """The program with graphs, whose first call runs without them where it comes from the disk.
+    """The compiled program. If it comes from the persistent cache, its first call runs the form without graphs.
 
-    Where it was compiled just now, the other form is compiled beside the run, for processes to come: the trials are known by then,
-    and both forms have the same algorithms.
+    A program compiled just now has its kernels. Its other form is compiled during the run, for later processes: autotuning is done
+    by then, so both forms use the same algorithms.
     """
+    if not are_programs_kept():
+        return lowered.compile(compiler_options=options)
     options = {**options, **_WITHOUT_CHOICES}
-    program, is_from_disk = _compile(lowered, options)
-    without = {**options, **_WITHOUT_GRAPHS}
-    if is_from_disk:
-        later = itertools.chain([lowered.compile(compiler_options=without)], itertools.repeat(program))
-        return lambda *given: next(later)(*given)
-    # A process waits for it before it ends: a compiler that is cut off may take the process with it.
-    threading.Thread(target=lowered.compile, args=(without,), name="compile for later processes").start()
-    return program
-
-
-def _compile(lowered: Any, options: dict[str, str]) -> tuple[Callable[..., Any], bool]:
-    """A compiled program, and whether it comes from the disk."""
     here, hits = threading.get_ident(), []
 
     def listen(event: str, **_: Any) -> None:
@@ -47,6 +55,19 @@ def _compile(lowered: Any, options: dict[str, str]) -> tuple[Callable[..., Any],
 
     jax.monitoring.register_event_listener(listen)
     try:
-        return lowered.compile(compiler_options=options), bool(hits)
+        program = lowered.compile(compiler_options=options)
     finally:
         jax.monitoring.unregister_event_listener(listen)
+    without = {**options, _GRAPHS: ""}
+    is_from_disk = bool(hits)
+    if is_from_disk:
+        later = itertools.chain([lowered.compile(compiler_options=without)], itertools.repeat(program))
+        return lambda *given: next(later)(*given)
+
+    def compile_for_later() -> None:
+        with whole_loops(), contextlib.suppress(Exception):
+            lowered.compile(compiler_options=without)
+
+    # Not a daemon: the process waits for it, since a compiler that is cut off can crash the process.
+    threading.Thread(target=compile_for_later, name="compile for later processes").start()
+    return program

@@ -1,4 +1,4 @@
-"""One iteration of one run: estimate, couple, observe, move. Everything in the library is this function, repeated."""
+"""One iteration of one run: estimate, couple, move. Every sampler of the library is this function, repeated."""
 
 import dataclasses
 from typing import Any, NamedTuple
@@ -18,17 +18,7 @@ from isotherm.potentials.potential import Potential
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Parts(Part):
-    """The parts of a sampler together with what they sample.
-
-    Attributes:
-        potential: what is sampled.
-        kernel: moves chains.
-        estimator: gives energies and gradients.
-        coupling: lets chains act on one another.
-        step_size: epsilon.
-        temperature: tau.
-        chain_mode: how the chains of a run are computed; see `over_chains`.
-    """
+    """A sampler and its potential; see `isotherm.Sampler`."""
 
     potential: Potential
     kernel: Kernel
@@ -36,16 +26,16 @@ class Parts(Part):
     coupling: Coupling
     step_size: Schedule
     temperature: Schedule
-    chain_mode: Static[str] = "vmap"
+    chain_mode: Static[str] = "vmap"  # See `over_chains`.
 
     @property
     def num_batches(self) -> int:
-        """Independent batches of an iteration: those of the estimator, then those of the coupling's fresh energies."""
+        """Independent batches of an iteration: the estimator's, then those of the coupling's fresh energies."""
         return self.estimator.num_batches + self.coupling.traits.num_fresh
 
 
 class State(NamedTuple):
-    """The state of one run. Every leaf but those of `coupling` has a leading axis of chains."""
+    """The state of one run. All leaves except those of `coupling` have a leading axis of chains."""
 
     kernel: Any
     estimator: Any
@@ -54,12 +44,12 @@ class State(NamedTuple):
 
     @property
     def position(self) -> Any:
-        """The positions of the chains."""
+        """Positions, with the axis of chains."""
         return self.kernel.position
 
 
 class Inputs(NamedTuple):
-    """What one iteration of one run consumes. Batches have an axis of chains only where chains do not share them."""
+    """Random inputs of one iteration of one run. Batches have an axis of chains only if chains have batches of their own."""
 
     noise: Any
     probe: Any
@@ -69,7 +59,7 @@ class Inputs(NamedTuple):
 
 
 def init_state(parts: Parts, position: Any) -> State:
-    """The state of one run whose chains start at `position`, which has a leading axis of chains."""
+    """The state of one run whose chains start at `position`, leaves (P, ...)."""
     num_chains = jax.tree.leaves(position)[0].shape[0]
     start = parts.potential.init_model_state()
     model_state = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_chains, *jnp.shape(leaf))), start)
@@ -85,8 +75,9 @@ def iterate(parts: Parts, state: State, inputs: Inputs, iteration: Array) -> tup
 
     def estimate(estimator, position, model_state, noises, probe, batches):
         batches = inputs.batches[:own] if is_shared else batches
-        given = (parts.potential, estimator, position, model_state, batches, noises, probe)
-        after, found = parts.estimator.evaluate(*given)
+        after, found = parts.estimator.evaluate(
+            parts.potential, estimator, position, model_state, batches, noises, probe
+        )
         return after, found if parts.coupling.traits.noise else found._replace(residuals=None)
 
     own_batches = None if is_shared else inputs.batches[:own]
@@ -120,7 +111,7 @@ def iterate(parts: Parts, state: State, inputs: Inputs, iteration: Array) -> tup
 
 
 def multiplied(parts: Parts, position: Any, gradient: Any, multiplier: Array) -> Any:
-    """The gradient with the coupling's multiplier, which acts on those parts of the energy that the coupling reads."""
+    """The gradient with the coupling's multiplier, which scales the part of the energy that the coupling reads."""
     if parts.potential.coupling_includes_prior or parts.coupling.log_weights is None:
         return jax.tree.map(lambda g: (multiplier * g).astype(g.dtype), gradient)
     prior = jax.grad(parts.potential.prior_energy)(position)
@@ -130,9 +121,9 @@ def multiplied(parts: Parts, position: Any, gradient: Any, multiplier: Array) ->
 def further_energies(
     parts: Parts, state: State, batches: tuple[Any, ...], noises: tuple[Any, ...], iteration: Array
 ) -> CouplingInputs:
-    """Energies of every chain on each of several batches, shape (number of batches, P), as the coupling would read them.
+    """What the coupling would read on each of several batches: energies of shape (number of batches, P).
 
-    Chains that share their batches see common ones, so that the noise of a difference is that which the coupling meets.
+    Chains share these batches if they share those of iterations, so that energy differences have the noise of swaps.
     """
     is_shared = parts.potential.is_batch_shared
     stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *zip(batches, noises, strict=True))
@@ -149,7 +140,7 @@ def further_energies(
         chains = (state.estimator, state.position, state.model_state, noises_of_batch, own)
         return over_chains(parts.chain_mode, of_chain, *chains)
 
-    # The number makes an axis to map over where there are neither batches nor noise.
+    # The numbers give `lax.map` an axis if there are neither batches nor noise.
     _, (energies, priors, residuals) = lax.map(
         lambda one: (one[0], of_batch(one[1])), (jnp.arange(len(batches)), stacked)
     )
@@ -159,26 +150,18 @@ def further_energies(
 def coupling_inputs(
     parts: Parts, energies: Array, prior_energies: Array, iteration: Array, residuals: Array | None = None
 ) -> CouplingInputs:
-    """What the coupling sees of energies, at the scheduled step size and temperature of an iteration.
-
-    Residuals have the axes of the energies, and then one of the examples.
-    """
-    step_size, temperature = (
-        jnp.asarray(as_schedule(schedule)(iteration), energies.dtype)
-        for schedule in (parts.step_size, parts.temperature)
-    )
+    """What the coupling reads of energies (..., P) and residuals (..., P, examples) at an iteration."""
+    schedules = parts.step_size, parts.temperature
+    step_size, temperature = (jnp.asarray(as_schedule(one)(iteration), energies.dtype) for one in schedules)
     seen = energies if parts.potential.coupling_includes_prior else energies - prior_energies
     given = (seen, prior_energies, jnp.isfinite(energies), step_size, temperature, iteration)
     if residuals is None:
         return CouplingInputs(*given)
-    covariance = _covariance(residuals, parts.potential.is_batch_shared)
-    # Those that fill up a short batch have none.
+    if parts.potential.is_batch_shared:
+        covariance = residuals @ jnp.swapaxes(residuals, -1, -2)
+    else:
+        variances = jnp.sum(residuals**2, axis=-1)
+        covariance = variances[..., None] * jnp.eye(residuals.shape[-2], dtype=residuals.dtype)
+    # Examples that pad a short batch have residual zero.
     is_used = jnp.any(residuals != 0.0, axis=tuple(range(residuals.ndim - 1)))
     return CouplingInputs(*given, noise_covariance=covariance, num_examples=jnp.sum(is_used))
-
-
-def _covariance(residuals: Array, is_shared: bool) -> Array:
-    """The covariance of the chains' noise, shape (..., P, P); chains with batches of their own have none with others."""
-    if is_shared:
-        return residuals @ jnp.swapaxes(residuals, -1, -2)
-    return jnp.sum(residuals**2, axis=-1)[..., None] * jnp.eye(residuals.shape[-2], dtype=residuals.dtype)

@@ -1,8 +1,7 @@
-"""Positions of many leaves as one vector for each type of number.
+"""Positions of many leaves as one vector per dtype.
 
-A network has dozens of leaves. Kernels move all of them in the same way, and leaf by leaf every draw of noise and every move would
-be compiled, and on an accelerator started, dozens of times. So inside the engine a position is a few long vectors; what users
-wrote, such as energies, priors and `collect`, still sees the tree.
+A network has dozens of leaves, which kernels move alike. Leaf by leaf, each draw of noise and each move would be compiled, and on
+an accelerator launched, dozens of times. The engine holds vectors; energies, priors and `collect` get the tree.
 """
 
 import dataclasses
@@ -17,34 +16,28 @@ from isotherm.foundation.parts import Static
 from isotherm.kernels.kernel import Kernel
 from isotherm.potentials.potential import Evaluation, Potential, WrappedPotential
 
-# With fewer leaves there is little to compile, and on a CPU products of matrices that are parts of a vector take a third longer.
+# With fewer leaves there is little to compile, and on CPUs matrix products on slices of a vector take a third longer.
 MIN_LEAVES = 16
 
 
 @dataclasses.dataclass(frozen=True)
 class Packing:
-    """How trees of one kind are packed.
+    """How positions are packed."""
 
-    Attributes:
-        structure: of the tree; None where nothing is packed, and trees stay as they are.
-        shapes: of its leaves.
-        dtypes: of its leaves.
-    """
-
-    structure: Any = None
+    structure: Any = None  # Of the tree; None leaves trees as they are.
     shapes: tuple[tuple[int, ...], ...] = ()
     dtypes: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, one: Any, kernel: Kernel) -> "Packing":
-        """For positions like `one`, if there are many leaves and the kernel treats all of them alike."""
+        """For positions like `one`; packs many leaves if the kernel is elementwise."""
         leaves, structure = jax.tree.flatten(one)
         if len(leaves) < MIN_LEAVES or not kernel.is_elementwise:
             return cls()
         return cls(structure, tuple(leaf.shape for leaf in leaves), tuple(str(leaf.dtype) for leaf in leaves))
 
     def pack(self, tree: Any) -> Any:
-        """Vectors (*lead, size) by type, of a tree with leaves (*lead, *shape)."""
+        """Vectors (*lead, size) by dtype, of a tree with leaves (*lead, *shape)."""
         if self.structure is None:
             return tree
         flat = [
@@ -54,13 +47,13 @@ class Packing:
         return {name: jnp.concatenate([flat[k] for k in places], axis=-1) for name, places in self._places().items()}
 
     def unpack(self, vectors: Any) -> Any:
-        """The tree again."""
+        """The inverse of `pack`."""
         if self.structure is None:
             return vectors
         leaves: list[Any] = [None] * len(self.shapes)
         for name, places in self._places().items():
             lead = vectors[name].shape[:-1]
-            # Its transpose is one concatenation, where that of slices would be a sum of padded vectors.
+            # The transpose of `split` is one concatenation; that of slices would be a sum of padded vectors.
             pieces = lax.split(vectors[name], [math.prod(self.shapes[k]) for k in places], axis=len(lead))
             for k, piece in zip(places, pieces, strict=True):
                 leaves[k] = piece.reshape((*lead, *self.shapes[k]))
@@ -76,11 +69,7 @@ class Packing:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PackedPotential(WrappedPotential):
-    """A potential whose positions are packed.
-
-    Attributes:
-        packing: how.
-    """
+    """A potential whose positions are packed."""
 
     packing: Static[Packing]
 

@@ -1,6 +1,6 @@
-"""Work at fixed multiples of the iteration, inside the compiled loop: of the coupling first, then of the estimator.
+"""Work at fixed multiples of the iteration: measurements of the coupling, then refreshes of the estimator.
 
-What a coupling measures is measured against the old state of the estimator, before it is refreshed.
+A coupling measures against the old state of the estimator, so measurements come first.
 """
 
 import functools
@@ -13,77 +13,64 @@ from jax import Array, lax
 
 from isotherm.engine.chain_mode import over_chains
 from isotherm.engine.iteration import Parts, State, further_energies
-from isotherm.engine.random_inputs import Keys, batches_of, potential_noises
-from isotherm.engine.stream import Stream
+from isotherm.engine.random_inputs import Keys, Stream, batches_of, potential_noises
 from isotherm.estimators.estimator import Refreshed
 from isotherm.foundation.periodic import Periodic
-from isotherm.potentials.batches import Batch
 from isotherm.potentials.sums import compensated
 
 _NEVER = jnp.iinfo(jnp.int32).max
 
 
-def works_of(parts: Parts) -> tuple[tuple[Periodic, ...], tuple[Periodic, ...]]:
-    """The periodic work of the coupling and of the estimator."""
-    of_estimator = parts.estimator.periodic()
-    if parts.coupling.traits.noise and parts.potential.has_residuals:
-        return (), of_estimator
-    # Before its first refresh a control variate has no energies to measure, even exact ones.
-    return parts.coupling.periodic(parts.potential.is_exact and not of_estimator), of_estimator
-
-
 def inside(parts: Parts) -> tuple[list[Periodic], list[Periodic]]:
-    """What of it is done inside the compiled loop: all but what needs data that stream."""
-    return _by_place(parts, is_inside=True)
+    """Periodic work of the coupling and of the estimator in the compiled loop."""
+    return _works(parts, on_host=False)
 
 
 def outside(parts: Parts) -> tuple[list[Periodic], list[Periodic]]:
-    """What is left for the host."""
-    return _by_place(parts, is_inside=False)
+    """Periodic work that the host starts, because it needs streamed data."""
+    return _works(parts, on_host=True)
 
 
-def _by_place(parts: Parts, is_inside: bool) -> tuple[list[Periodic], list[Periodic]]:
-    streams = parts.potential.is_streamed
+def _works(parts: Parts, on_host: bool) -> tuple[list[Periodic], list[Periodic]]:
+    potential, of_estimator = parts.potential, parts.estimator.periodic()
+    # Before its first refresh a control variate has no energies to measure, even exact ones.
+    of_coupling = parts.coupling.periodic(potential.is_exact and not of_estimator)
+    if parts.coupling.traits.noise and potential.has_residuals:
+        of_coupling = ()
     coupling, estimator = (
-        [work for work in works if (streams and work.needs_data) != is_inside] for works in works_of(parts)
+        [work for work in works if (potential.is_streamed and work.needs_data) == on_host]
+        for works in (of_coupling, of_estimator)
     )
     return coupling, estimator
 
 
 def work_inside(parts: Parts, keys: Keys, state: State, iteration: Array) -> State:
-    """The state of a run after what is due before an iteration. Loops of no or one turn, which copy nothing.
-
-    Their counter is the iteration, and what they read is held back by it: the compiler would move what does not change inside of
-    a loop, such as the batches of a measurement, out of it, and do that work in every iteration.
-    """
+    """The state of a run after the work due before an iteration."""
     of_coupling, of_estimator = inside(parts)
     for work in of_coupling:
-        once = functools.partial(_couple_once, parts, work, keys, state)
-        after = lax.fori_loop(iteration, iteration + _is_due(work, iteration), once, state.coupling)
-        state = state._replace(coupling=after)
+        state = _if_due(work, state, iteration, "coupling", functools.partial(couple, parts, work, keys))
     for work in of_estimator:
-        once = functools.partial(_refresh_once, parts, work, state)
-        after = lax.fori_loop(iteration, iteration + _is_due(work, iteration), once, state.estimator)
-        state = state._replace(estimator=after)
+        state = _if_due(work, state, iteration, "estimator", lambda state, _, work=work: refresh(parts, work, state))
     return state
 
 
-def _is_due(work: Periodic, iteration: Array) -> Array:
-    return (iteration % work.period(iteration) == 0).astype(jnp.int32)
+def _if_due(work: Periodic, state: State, iteration: Array, part: str, apply: Callable[[State, Array], Any]) -> State:
+    """The state with one part replaced by `apply(state, iteration)` if the work is due.
 
+    A loop of at most one turn copies nothing. Its counter is the iteration, and a barrier ties its inputs to it: otherwise XLA
+    hoists what is constant in the loop, such as the batches of a measurement, and computes it in every iteration.
+    """
 
-def _couple_once(parts: Parts, work: Periodic, keys: Keys, state: State, iteration: Array, own: Any) -> Any:
-    state, iteration = lax.optimization_barrier((state, iteration))
-    return couple(parts, work, keys, state._replace(coupling=own), iteration)
+    def once(iteration, own):
+        held, iteration = lax.optimization_barrier((state, iteration))
+        return apply(held._replace(**{part: own}), iteration)
 
-
-def _refresh_once(parts: Parts, work: Periodic, state: State, iteration: Array, own: Any) -> Any:
-    state, _ = lax.optimization_barrier((state, iteration))
-    return refresh(parts, work, state._replace(estimator=own))
+    is_due = (iteration % work.period(iteration) == 0).astype(jnp.int32)
+    return state._replace(**{part: lax.fori_loop(iteration, iteration + is_due, once, getattr(state, part))})
 
 
 def next_inside(parts: Parts, iteration: Array) -> Any:
-    """The first iteration after `iteration` at which work inside the loop is due."""
+    """The first iteration after `iteration` with work inside the loop."""
     periods = [work.period(iteration) for works in inside(parts) for work in works]
     upcoming = [(iteration // every + 1) * every for every in periods]
     return jnp.min(jnp.stack([jnp.asarray(_NEVER, jnp.int32), *upcoming]))
@@ -105,13 +92,19 @@ def couple(parts: Parts, work: Periodic, keys: Keys, state: State, iteration: Ar
 
 
 def place_of_batch(work: Periodic, iteration: Any) -> Any:
-    """Whose place in an epoch a measurement takes its batches from: its own number, so that short last batches have their turn."""
+    """The place in an epoch of a measurement's batches: its own number, so that short last batches take part."""
     return iteration // work.every
 
 
 def refresh(parts: Parts, work: Periodic, state: State, stream: Any = None, energies: Array | None = None) -> Any:
-    """The estimators' states after their work; energies of all data, without the prior's, are given or found."""
-    batch_of = _numbered_batches(parts, stream)
+    """The estimators' states after their work. `energies` are those of all data, without the prior; None computes them."""
+
+    def batch_of(number: Array) -> Any:
+        """Batches that do not depend on chain or iteration."""
+        key = jnp.zeros(2, jnp.uint32)
+        if not isinstance(stream, Stream):
+            return parts.potential.batch(key, number)
+        return parts.potential.augmented(key, number, stream.batch(number))
 
     def of_chain(estimator, position, model_state, energy):
         if energy is None:
@@ -124,11 +117,10 @@ def refresh(parts: Parts, work: Periodic, state: State, stream: Any = None, ener
 
 
 def add_pieces(parts: Parts, pieces: Stream, count: Array, state: State, sums: tuple[Array, Array]) -> tuple[Any, ...]:
-    """Sums of energies over pieces of the data, each of shape (P,), after the first `count` pieces of a stream were added."""
+    """Sums of energies over pieces of the data, each of shape (P,), after the first `count` pieces of a stream."""
 
     def add(number, sums):
-        examples, weights = jax.tree.map(lambda leaf: leaf[number], (pieces.examples, pieces.weights))
-        batch = Batch(examples, weights, pieces.num_data)
+        batch = pieces.batch(number)
 
         def of_chain(position, model_state):
             return parts.potential.piece_energy(position, model_state, batch, pieces.first + number)
@@ -137,16 +129,3 @@ def add_pieces(parts: Parts, pieces: Stream, count: Array, state: State, sums: t
         return compensated(sums[0], sums[1], energies.astype(sums[0].dtype))
 
     return lax.fori_loop(0, count, add, sums)
-
-
-def _numbered_batches(parts: Parts, stream: Any) -> Callable[[Array], Any]:
-    """Batches that are the same for all chains and times."""
-    key = jnp.zeros(2, jnp.uint32)
-
-    def batch(number):
-        if not isinstance(stream, Stream):
-            return parts.potential.batch(key, number)
-        examples, weights = jax.tree.map(lambda leaf: leaf[number], (stream.examples, stream.weights))
-        return parts.potential.augmented(key, number, Batch(examples, weights, stream.num_data))
-
-    return batch

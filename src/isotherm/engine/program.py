@@ -1,8 +1,11 @@
-"""A sampler and a potential at fixed sizes, as functions that compile: start, any number of iterations, and what they saw."""
+"""A sampler and a potential at fixed sizes, as compiled functions: start, blocks of iterations, and statistics."""
 
 import dataclasses
+import functools
+import inspect
+import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -12,92 +15,141 @@ from jax import Array, lax
 from isotherm.coupling import Observed
 from isotherm.engine import program_cache
 from isotherm.engine.blocks import Block, Buffers, Carry, Times, chunk, segment
-from isotherm.engine.chain_mode import compiler_options, over_chains
+from isotherm.engine.chain_mode import over_chains
+from isotherm.engine.graphs import options_for
 from isotherm.engine.iteration import Parts, State, init_state, iterate
 from isotherm.engine.packing import Packing
 from isotherm.engine.periodic_work import add_pieces, couple, outside, refresh, work_inside
-from isotherm.engine.random_inputs import Keys, draw_batches, draw_noise
+from isotherm.engine.random_inputs import Keys, Stream, draw_batches, draw_noise
 from isotherm.engine.records import Records, Trace, choose_chains, init_milestones, zeros
-from isotherm.engine.stream import Stream
 from isotherm.foundation.parts import Part, Static
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# Random numbers per draw: enough to hide the cost of drawing, few enough for a core's cache.
+_CHUNK_NUMBERS = 65_536
+_MAX_CHUNK = 4_096
+_MIN_CHUNK = 16
+# Bytes of noise in an inner loop. The loop around it dispatches its operations one by one, so it should turn seldom.
+_GROUP_BYTES = 4_096
+_MAX_GROUP = 32
+_BUFFER_BYTES = 32 << 20
+_MIN_RECORDS = 256
+# With less thinning, weighing every iteration costs less than ending groups at those that are kept.
+_FEW_ITERATIONS = 4
 
 
 def identity(position: Any) -> Any:
-    """Keeps the whole position."""
+    """Keep the whole position."""
     return position
+
+
+def _compiled(donated: tuple[int, ...] = (), has_graphs: bool = False) -> Callable[[F], F]:
+    """Compile a method. It overwrites the arguments at the places `donated`; `self` is the first."""
+
+    def decorate(method: F) -> F:
+        @functools.wraps(method)
+        def call(self: "Program", *arguments: Any) -> Any:
+            options = options_for(self.parts.chain_mode) if has_graphs else ()
+            return program_cache.call(method, self, *arguments, donated=donated, options=options)
+
+        return call  # pyright: ignore[reportReturnType]
+
+    return decorate
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Program(Part):
-    """See `Program.advance`.
-
-    Attributes:
-        parts: what iterates.
-        num_runs: R; None for a single run, without an axis for it anywhere.
-        num_chains: P.
-        is_swept: whether every run has parts of its own, whose leaves, but for the potential's, then have a leading axis of R.
-        chunk: L, iterations whose noise is drawn in one call; 1 for large positions.
-        group: G, a divisor of L: iterations of an inner loop that touches only slices of the noise and the trace.
-        max_records: the most records that one call can return.
-        max_records_per_chunk: at least 2.
-        weighs_all: whether every iteration is weighed, or only those that are recorded.
-        tracks_best: whether best positions are followed.
-        energy_dtype: of energies.
-        packing: how the engine holds positions.
-        collect: maps a position to what a record keeps of it.
-    """
+    """Parts, and everything static about their runs."""
 
     parts: Parts
-    num_runs: Static[int | None]
-    num_chains: Static[int]
-    is_swept: Static[bool]
-    chunk: Static[int]
-    group: Static[int]
-    max_records: Static[int]
-    max_records_per_chunk: Static[int]
-    weighs_all: Static[bool]
+    num_runs: Static[int | None]  # R; None for one run without an axis.
+    num_chains: Static[int]  # P.
+    is_swept: Static[bool]  # Each run has parts of its own: leaves, except the potential's, have a leading axis of R.
     tracks_best: Static[bool]
     energy_dtype: Static[Any]
     packing: Static[Packing]
-    collect: Static[Callable[[Any], Any]]
+    collect: Static[Callable[[Any], Any]]  # Maps a position to what a record keeps.
+    chunk: Static[int]  # L, iterations whose noise is drawn in one call; 1 for large positions.
+    group: Static[int]  # G, a divisor of L: iterations of an inner loop, which touches only slices of noise and trace.
+    max_records: Static[int]  # Of one call.
+    max_records_per_chunk: Static[int]  # At least 2.
+    weighs_all: Static[bool]  # Every iteration is weighed, not only those recorded.
 
+    @_compiled()
     def init(self, position: Any) -> tuple[Carry, Records]:
-        """The carry of runs that start at `position`, leaves (*lanes, ...), and empty buffers for `advance`."""
-        return program_cache.call(Program._init, self, position)
+        """The carry of runs that start at `position`, leaves (*lanes, ...), and empty buffers."""
+        position = self.packing.pack(position)
+        state = self.over_runs(init_state, position, mode="vmap")
+        carry = Carry(state, init_milestones(self.lanes, self.energy_dtype, position, self.tracks_best))
+        # Strong types: weak ones would compile `advance` a second time.
+        return jax.tree.map(lambda leaf: lax.convert_element_type(leaf, leaf.dtype), carry), self.empty_records(state)
 
+    def carry_like(self, position: Any) -> Carry:
+        """The shapes of `init(position)`."""
+        return jax.eval_shape(inspect.unwrap(Program.init), self, position)[0]
+
+    @_compiled(donated=(3, 4), has_graphs=True)
     def advance(
         self, keys: Keys, stream: Any, carry: Carry, records: Records, block: Block
     ) -> tuple[Carry, Records, Array]:
-        """Runs the iterations of a block, and returns the carry, the records and their number.
+        """Run a block: the new carry, records and their number."""
+        several = segment if self.chunk == 1 else chunk
 
-        The carry and the records that are given are used up.
-        """
-        arguments = (self, keys, stream, carry, records, block)
-        options = compiler_options(self.parts.chain_mode)
-        return program_cache.call(Program._advance, *arguments, donated=(3, 4), options=options)
+        def go(loop):
+            return several(self, keys, stream, block, *loop)
+
+        begin = (block.first, carry, Buffers(records, jnp.zeros((), jnp.int32)))
+        _, carry, (records, count) = lax.while_loop(lambda loop: loop[0] < block.last, go, begin)
+        return carry, records, count
 
     def block(self, times: Times, target: float, first: int, last: int) -> Block:
-        """The iterations first, ..., last - 1, of which those at `times` are recorded."""
+        """The iterations first, ..., last - 1, recorded at `times`."""
         numbers = jax.tree.map(lambda number: np.asarray(number, np.int32), (times, first, last))
         limit: Any = np.asarray(target, self.energy_dtype)
         return Block(numbers[0], limit, *numbers[1:])
 
+    @_compiled()
     def statistics(self, carry: Carry) -> dict[str, Any]:
-        """What the milestones, the kernel and the coupling have to tell."""
-        return program_cache.call(Program._statistics, self, carry)
+        """Milestones and the statistics of kernel and coupling."""
+        state, coupled = carry.state, {}
+        if jax.tree.leaves(state.coupling):
+            coupled = self.over_runs(lambda parts, s: parts.coupling.statistics(s), state.coupling, mode="vmap")
+        of_chain = lambda parts, kernel: jax.vmap(parts.kernel.statistics)(kernel)  # noqa: E731
+        moved = self.over_runs(of_chain, state.kernel, mode="vmap")
+        seen = carry.milestones
+        if self.tracks_best:
+            seen = seen._replace(best_position=self.packing.unpack(seen.best_position))
+        return {**seen._asdict(), **moved, **coupled}
 
-    def couple(self, keys: Keys, stream: Stream, carry: Carry, iteration: int) -> Carry:
-        """The coupling's periodic work on data that stream."""
-        arguments = (keys, stream, carry, jnp.asarray(iteration, jnp.int32))
-        return program_cache.call(Program._couple, self, *arguments, donated=(3,))
+    @_compiled(donated=(3,))
+    def couple(self, keys: Keys, stream: Stream, carry: Carry, iteration: Any) -> Carry:
+        """The carry after the coupling's periodic work on streamed data."""
 
+        def one(parts, keys, state, held):
+            own = stream._replace(examples=held[0], weights=held[1])
+            for work in outside(parts)[0]:
+                state = state._replace(coupling=couple(parts, work, keys, state, iteration, own))
+            return state
+
+        held = (stream.examples, stream.weights)
+        return carry._replace(state=self.over_runs(one, keys, carry.state, held))
+
+    @_compiled(donated=(2,))
     def refresh(self, stream: Stream, carry: Carry, energies: Array) -> Carry:
-        """The estimator's periodic work on data that stream, whose energies were summed."""
-        return program_cache.call(Program._refresh, self, stream, carry, energies, donated=(2,))
+        """The carry after the estimator's periodic work on streamed data; `energies` are sums over all data."""
 
-    def add_pieces(self, stream: Stream, count: int, carry: Carry, sums: Any) -> Any:
-        """Sums of energies after pieces of the data were added."""
-        return program_cache.call(Program._add_pieces, self, stream, jnp.asarray(count, jnp.int32), carry, sums)
+        def one(parts, state, energies):
+            for work in outside(parts)[1]:
+                state = state._replace(estimator=refresh(parts, work, state, stream, energies))
+            return state
+
+        return carry._replace(state=self.over_runs(one, carry.state, energies))
+
+    @_compiled()
+    def add_pieces(self, stream: Stream, count: Any, carry: Carry, sums: Any) -> Any:
+        """Sums of energies after the first `count` pieces of a stream."""
+        return self.over_runs(lambda parts, *g: add_pieces(parts, stream, count, *g), carry.state, sums)
 
     @property
     def lanes(self) -> tuple[int, ...]:
@@ -107,7 +159,7 @@ class Program(Part):
     def over_runs(
         self, function: Callable[..., Any], *arguments: Any, mode: str | None = None, out_axes: int = 0
     ) -> Any:
-        """`function(parts, ...)` for every run, along the leading axis of the arguments."""
+        """`function(parts, ...)` for every run along the leading axis of the arguments."""
         if self.num_runs is None:
             return function(self.parts, *arguments)
         potential, own = self.parts.potential, self.parts.replace_unchecked(potential=None)
@@ -133,29 +185,27 @@ class Program(Part):
         return self.over_runs(one, keys, state, drawn, held)
 
     def work_inside(self, keys: Keys, state: State, iteration: Array) -> State:
-        """Every run after the periodic work that is due before an iteration."""
+        """The state after the periodic work due before an iteration."""
         return self.over_runs(lambda parts, keys, state: work_inside(parts, keys, state, iteration), keys, state)
 
     def draw_noise(self, keys: Keys, iterations: Array, position: Any) -> Any:
-        """All random inputs of L iterations but the batches: leaves (L, *lanes, ...)."""
+        """Random inputs of L iterations, except batches: leaves (L, *lanes, ...)."""
         return self.over_runs(lambda parts, *g: draw_noise(parts, g[0], iterations, g[1]), keys, position, out_axes=1)
 
     def log_weights(self, state: State) -> Array:
-        """Log weights of the positions that the couplings have just seen."""
-
-        def one(parts, coupling):
-            return parts.coupling.log_weights(coupling)
-
-        return self.over_runs(one, state.coupling).astype(self.energy_dtype)
+        """Log weights of the positions of the last iteration."""
+        found = self.over_runs(lambda parts, coupling: parts.coupling.log_weights(coupling), state.coupling)
+        return found.astype(self.energy_dtype)
 
     def observe(self, state: State) -> Observed:
-        """What the couplings want recorded; one without state has nothing to map over."""
+        """What the couplings record."""
+        # A coupling without state has no leaves to map over.
         if not jax.tree.leaves(state.coupling):
             return self.parts.coupling.observe(state.coupling)
         return self.over_runs(lambda parts, coupling: parts.coupling.observe(coupling), state.coupling)
 
     def keep(self, position: Any, model_state: Any, recorded: Array | None) -> tuple[Any, Any]:
-        """What a record holds of positions (*lanes, ...)."""
+        """What a record keeps of positions (*lanes, ...)."""
         position, model_state = choose_chains((position, model_state), recorded)
         collect = self.collect
         for _ in self.lanes:
@@ -171,18 +221,11 @@ class Program(Part):
 
     @property
     def is_weighted(self) -> bool:
-        """Whether draws carry weights."""
+        """Whether draws have weights."""
         return self.parts.coupling.log_weights is not None
 
-    def _init(self, position: Any) -> tuple[Carry, Records]:
-        position = self.packing.pack(position)
-        state = self.over_runs(init_state, position, mode="vmap")
-        carry = Carry(state, init_milestones(self.lanes, self.energy_dtype, position, self.tracks_best))
-        # A weakly typed leaf would be another program's argument.
-        return jax.tree.map(lambda leaf: lax.convert_element_type(leaf, leaf.dtype), carry), self.empty_records(state)
-
     def empty_records(self, state: State) -> Records:
-        """Buffers for `advance`."""
+        """Empty buffers for `advance`."""
 
         def example(state):
             observed = self.observe(state)
@@ -193,54 +236,37 @@ class Program(Part):
 
         return zeros(jax.eval_shape(example, state), self.max_records + self.max_records_per_chunk)
 
-    def _advance(self, keys, stream, carry, records, block):
-        several = segment if self.chunk == 1 else chunk
-
-        def go(loop):
-            start, carry, records, place = loop
-            stop, carry, records, count = several(self, keys, stream, carry, Buffers(records, place), block, start)
-            return stop, carry, records, place + count
-
-        begin = (block.first, carry, records, jnp.zeros((), jnp.int32))
-        _, carry, records, count = lax.while_loop(lambda loop: loop[0] < block.last, go, begin)
-        return carry, records, count
-
-    def _statistics(self, carry: Carry) -> dict[str, Any]:
-        state = carry.state
-        told = {}
-        if jax.tree.leaves(state.coupling):
-            told = self.over_runs(lambda parts, s: parts.coupling.statistics(s), state.coupling, mode="vmap")
-        of_chain = lambda parts, kernel: jax.vmap(parts.kernel.statistics)(kernel)  # noqa: E731
-        moved = self.over_runs(of_chain, state.kernel, mode="vmap")
-        seen = carry.milestones
-        if self.tracks_best:
-            seen = seen._replace(best_position=self.packing.unpack(seen.best_position))
-        return {**seen._asdict(), **moved, **told}
-
     def preconditioner(self, carry: Carry) -> Any:
-        """The factors on the gradients at the end, like positions; None where there are none."""
+        """Factors on the gradients at the end, like positions; None if the kernel has none."""
         of_run = lambda parts, kernel: jax.vmap(parts.kernel.preconditioner)(kernel)  # noqa: E731
         factors = self.over_runs(of_run, carry.state.kernel, mode="vmap")
         return self.packing.unpack(factors) if jax.tree.leaves(factors) else None
 
-    def _couple(self, keys, stream, carry, iteration):
-        held = (stream.examples, stream.weights)
 
-        def one(parts, keys, state, held):
-            own = stream._replace(examples=held[0], weights=held[1])
-            for work in outside(parts)[0]:
-                state = state._replace(coupling=couple(parts, work, keys, state, iteration, own))
-            return state
-
-        return carry._replace(state=self.over_runs(one, keys, carry.state, held))
-
-    def _refresh(self, stream, carry, energies):
-        def one(parts, state, energies):
-            for work in outside(parts)[1]:
-                state = state._replace(estimator=refresh(parts, work, state, stream, energies))
-            return state
-
-        return carry._replace(state=self.over_runs(one, carry.state, energies))
-
-    def _add_pieces(self, stream, count, carry, sums):
-        return self.over_runs(lambda parts, *g: add_pieces(parts, stream, count, *g), carry.state, sums)
+def sizes_of(
+    parts: Parts, num_lanes: int, one: Any, coupling_state: Any, thinning: int, num_records: int
+) -> dict[str, Any]:
+    """The sizes of a `Program` for positions like `one`; `num_lanes` counts the chains of all runs."""
+    model_state = jax.tree.leaves(parts.potential.init_model_state())
+    size = sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(one)) + sum(np.size(leaf) for leaf in model_state)
+    # Few values of this, so that runs of similar lengths share a program.
+    room = _MIN_RECORDS
+    while room < num_records:
+        room *= 16
+    max_records = min(max(_BUFFER_BYTES // (4 * num_lanes * (size + 2)), 1), room)
+    # Noise drawn past a return to the host would be drawn twice.
+    periods = [work.every for works in outside(parts) for work in works]
+    numbers = max(num_lanes * size, 1)
+    chunk = min(_CHUNK_NUMBERS // numbers, _MAX_CHUNK)
+    group = chunk = min([chunk if chunk >= _MIN_CHUNK else 1, *periods])
+    if jax.tree.leaves(coupling_state):
+        # XLA compiles a loop on a CPU into one function only if it touches little memory and holds no scatter. Otherwise it
+        # dispatches every operation of the body, which for a few numbers costs more than the arithmetic.
+        group = min(chunk & -chunk, _MAX_GROUP)
+        while group > 1 and 4 * group * num_lanes * size > _GROUP_BYTES:
+            group //= 2
+        group = group if group > 1 else chunk
+    weighs_all = parts.coupling.log_weights is not None and thinning < _FEW_ITERATIONS and chunk > 1
+    per_chunk = max(2, -(-chunk // thinning))
+    lengths = {"chunk": chunk, "group": group, "max_records": max_records, "max_records_per_chunk": per_chunk}
+    return lengths | {"weighs_all": weighs_all}

@@ -1,4 +1,4 @@
-"""Compiled programs: one for each structure and shapes, whatever the numbers; released with the functions they were made of."""
+"""Compiled programs: one per structure and shapes, whatever the numbers; released with the user's functions in them."""
 
 import weakref
 from collections.abc import Callable
@@ -8,31 +8,38 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from isotherm.engine.debugging import under_debug_settings
 from isotherm.engine.graphs import compile_with_graphs
 from isotherm.engine.whole_loops import whole_loops
-from isotherm.foundation.compilation_cache import are_programs_kept
 from isotherm.foundation.dependencies import dependencies
 from isotherm.foundation.parts import functions_of
+from isotherm.foundation.transfers import transfers_on_purpose
 
 _PROGRAMS: dict[Any, Callable[..., Any]] = {}
-# What the functions of the programs read when they were last looked at.
+# What functions read when `drop_stale` last saw them.
 _READ: dict[Any, Any] = {}
 
 
-@under_debug_settings
+@transfers_on_purpose
 def call(
     function: Callable[..., Any], *arguments: Any, donated: tuple[int, ...] = (), options: tuple[Any, ...] = ()
 ) -> Any:
-    """`function(*arguments)`, compiled. Arguments whose places are in `donated` give up their memory.
+    """`function(*arguments)`, compiled. Arguments at the places `donated` are overwritten; `options` are pairs for the compiler.
 
-    `options` are pairs for the compiler, left out where it does not know them.
-    Programs take flat lists of arrays, so that they hold none of the user's functions, and go when these do.
+    Programs take flat lists of arrays, so they hold none of the user's functions, and are released with these. Under JAX's debug
+    settings, `jax_disable_jit` runs a program operation by operation, so that `print` and `pdb` in an energy see values; loops are
+    then Python's, and results differ by rounding. `jax_debug_nans` and `jax_debug_infs` are off inside programs: carries hold NaN
+    and infinities by design, and a run reports energies that are not finite itself, with chain and iteration.
     """
+    config: Any = jax.config
+    if config.jax_disable_jit:
+        return function(*jax.tree.map(jnp.asarray, arguments))
+    if config.jax_debug_nans or config.jax_debug_infs:
+        with jax.debug_nans(False), jax.debug_infs(False):
+            return call(function, *arguments, donated=donated, options=options)
     parts = [jax.tree.flatten(argument) for argument in arguments]
     leaves, structures = [part[0] for part in parts], tuple(part[1] for part in parts)
     shapes = tuple((np.shape(leaf), _dtype(leaf)) for part in leaves for leaf in part)
-    # Types that are left open inside a function follow this setting, whatever those of its arguments.
+    # Default dtypes inside a function follow `jax_enable_x64`, whatever the arguments.
     key = (function, structures, shapes, donated, options, jnp.result_type(float))
     program = _PROGRAMS.get(key)
     if program is None:
@@ -43,30 +50,25 @@ def call(
     return program(*leaves)
 
 
-def look_again(tree: Any, potential: Any, shapes: str, fingerprint: int) -> None:
-    """Drop the programs of those functions in a tree that read other values now, such as a global that was assigned anew.
+def drop_stale(tree: Any, potential: Any, shapes: str, fingerprint: int) -> None:
+    """Drop programs whose functions in `tree` read other values than before, such as a global that was assigned again.
 
-    Args:
-        tree: what holds the functions.
-        potential: the part of it that has the energy.
-        shapes: with which the energy was traced.
-        fingerprint: of what was traced, which sees all that any of its functions reads, however deep.
+    `fingerprint` is that of the energy of `potential`, a part of the tree, traced for `shapes`. It covers all values that its
+    functions read, however deep.
     """
     changed = [f for f in functions_of(jax.tree.structure(tree)) if _has_changed(id(f), (f,), dependencies(f))]
     structure = jax.tree.structure(potential)
     own = tuple(functions_of(structure))
-    # Potentials of one function may differ in what is static, such as the size of batches.
+    # Potentials of one function may differ in static fields, such as the batch size.
     if own and _has_changed((structure, shapes), own, fingerprint):
         changed += own
-    if changed:
-        for key in [
-            key for key in _PROGRAMS if any(f is g for part in key[1] for f in functions_of(part) for g in changed)
-        ]:
+    for key in list(_PROGRAMS) if changed else []:
+        if any(f is g for part in key[1] for f in functions_of(part) for g in changed):
             _PROGRAMS.pop(key, None)
 
 
 def _has_changed(key: Any, functions: tuple[Any, ...], now: Any) -> bool:
-    """Whether what functions read is not what it was when they were last looked at."""
+    """Whether functions read other values than at the last call."""
     before = _READ.get(key)
     if before is None:
         for function in functions:
@@ -76,17 +78,17 @@ def _has_changed(key: Any, functions: tuple[Any, ...], now: Any) -> bool:
 
 
 def read_by(tree: Any) -> tuple[Any, ...]:
-    """All that the functions of a tree read."""
+    """The values that the functions of a tree read."""
     return tuple(dependencies(function) for function in functions_of(jax.tree.structure(tree)))
 
 
 def forget() -> None:
-    """Drop all programs. They are compiled again when they are needed."""
+    """Drop all programs."""
     _PROGRAMS.clear()
 
 
 def num_programs() -> int:
-    """How many programs there are."""
+    """The number of compiled programs."""
     return len(_PROGRAMS)
 
 
@@ -108,13 +110,11 @@ def _compile(function, structures, leaves, donated, options) -> Callable[..., An
 
 def _with_options(lowered: Any, options: dict[str, str]) -> Callable[..., Any]:
     try:
-        if are_programs_kept():
-            return compile_with_graphs(lowered, options)
-        return lowered.compile(compiler_options=options)
-    except jax.errors.JaxRuntimeError:
+        return compile_with_graphs(lowered, options)
+    except (jax.errors.JaxRuntimeError, AttributeError, TypeError, ValueError):
         return lowered.compile()
 
 
 def _dtype(leaf: Any) -> Any:
-    # A weakly typed array is another argument to the compiler.
+    # Weak types are part of a program's signature.
     return np.dtype(leaf.dtype) if hasattr(leaf, "dtype") else type(leaf), getattr(leaf, "weak_type", False)

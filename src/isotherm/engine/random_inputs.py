@@ -1,4 +1,4 @@
-"""The random inputs of the iterations: keys of every stream, noise for many iterations at once, and batches."""
+"""The inputs of the iterations: random keys, noise for many iterations at once, and batches."""
 
 import operator
 from typing import Any, NamedTuple
@@ -9,14 +9,27 @@ import numpy as np
 from jax import Array
 
 from isotherm.engine.iteration import Inputs, Parts
-from isotherm.engine.stream import Stream
 from isotherm.foundation.randomness import Purpose, chain_keys, fold, normals_like, run_keys
 from isotherm.potentials.batches import Batch
 from isotherm.potentials.potential import Potential
 
 
+class Stream(NamedTuple):
+    """Batches of L iterations that the host gathered; for one run without the axis R."""
+
+    first: Array  # The first iteration.
+    examples: Any  # Leaves (R, L, B, n, ...), or (R, L, B, P, n, ...) if chains have batches of their own.
+    weights: Array  # Of the examples, likewise.
+    num_data: Array  # N.
+
+    def batch(self, number: Any) -> Batch:
+        """The batch of one number, of a stream without the axes R and B."""
+        examples, weights = jax.tree.map(lambda leaf: leaf[number], (self.examples, self.weights))
+        return Batch(examples, weights, self.num_data)
+
+
 class Keys(NamedTuple):
-    """Keys of all streams of a run: of shape (P, 2), or (2,) for what its chains share. With a leading axis for many runs."""
+    """Keys of a run by purpose: of shape (P, 2), or (2,) if chains share them. Several runs add a leading axis."""
 
     kernel: Array
     probe: Array
@@ -32,29 +45,19 @@ class Keys(NamedTuple):
 
 
 def open_streams(words: Any, runs: np.ndarray, num_chains: int) -> Keys:
-    """The keys of runs of P chains, with the leading axes of `runs`, from the two words of the seed's key.
-
-    Runs of one number see the same random numbers.
-    """
+    """Keys of runs of P chains, with the leading axes of `runs`, from the words of the seed. Equal run numbers give equal keys."""
     of_run = run_keys(words, np.arange(len(Purpose)).reshape(-1, *(1,) * runs.ndim), runs)
     of_chain = chain_keys(of_run, num_chains)
-    return Keys(
-        of_chain[Purpose.KERNEL],
-        of_chain[Purpose.PROBE],
-        of_chain[Purpose.POTENTIAL],
-        of_run[Purpose.POTENTIAL],
-        of_chain[Purpose.BATCH],
-        of_run[Purpose.BATCH],
-        of_run[Purpose.COUPLING],
-        of_chain[Purpose.MEASURE_POTENTIAL],
-        of_run[Purpose.MEASURE_POTENTIAL],
-        of_chain[Purpose.MEASURE_BATCH],
-        of_run[Purpose.MEASURE_BATCH],
+    noise, batch, measured_noise, measured_batch = (
+        (of_chain[purpose], of_run[purpose])
+        for purpose in (Purpose.POTENTIAL, Purpose.BATCH, Purpose.MEASURE_POTENTIAL, Purpose.MEASURE_BATCH)
     )
+    kernel, probe, coupling = of_chain[Purpose.KERNEL], of_chain[Purpose.PROBE], of_run[Purpose.COUPLING]
+    return Keys(kernel, probe, *noise, *batch, coupling, *measured_noise, *measured_batch)
 
 
 def draw_noise(parts: Parts, keys: Keys, iterations: Array, position: Any) -> Inputs:
-    """All inputs of L iterations of one run but their batches: leaves (L, P, ...) or (L, ...)."""
+    """Inputs of L iterations of one run, except batches: leaves (L, P, ...) or (L, ...)."""
     one = jax.tree.map(lambda leaf: leaf[0], position)
     noise = probe = None
     if parts.kernel.needs_noise:
@@ -62,8 +65,8 @@ def draw_noise(parts: Parts, keys: Keys, iterations: Array, position: Any) -> In
     if parts.kernel.needs_curvature:
         signs = lambda key: jax.tree.map(jnp.sign, normals_like(key, iterations, one))  # noqa: E731
         probe = jax.vmap(signs, out_axes=1)(keys.probe)
-    number = parts.num_batches
-    noises = potential_noises(parts.potential, keys.potential_shared, keys.potential, iterations, one, number)
+    own, shared = keys.potential, keys.potential_shared
+    noises = potential_noises(parts.potential, shared, own, iterations, one, parts.num_batches)
     coupling = parts.coupling.draw(keys.coupling, iterations, len(keys.kernel))
     return Inputs(noise, probe, noises, (), coupling)
 
@@ -71,7 +74,7 @@ def draw_noise(parts: Parts, keys: Keys, iterations: Array, position: Any) -> In
 def potential_noises(
     potential: Potential, key_shared: Array, keys_own: Array, iterations: Array, one: Any, number: int
 ) -> tuple[Any, ...]:
-    """Synthetic noise for `number` evaluations of every iteration: a tuple of pytrees with leaves (L, P, ...)."""
+    """Synthetic noise of `number` evaluations per iteration: a tuple of pytrees with leaves (L, P, ...)."""
 
     def of_evaluation(evaluation):
         def of_chain(key):
@@ -89,29 +92,26 @@ def potential_noises(
 
 
 def draw_batches(parts: Parts, keys: Keys, iteration: Array, stream: Any) -> tuple[Any, ...]:
-    """The batches of an iteration of one run: leaves (...), or (P, ...) where chains do not share them."""
+    """Batches of an iteration of one run: leaves (...), or (P, ...) if chains have batches of their own."""
     key = keys.batch_shared if parts.potential.is_batch_shared else keys.batch
     return batches_of(parts.potential, key, iteration, stream, parts.num_batches)
 
 
 def batches_of(potential: Potential, keys: Array, iteration: Array, stream: Any, number: int) -> tuple[Any, ...]:
-    """`number` batches of an iteration for keys of shape (2,) or (P, 2): from the potential's data, or from a stream."""
+    """`number` batches of an iteration, for keys of shape (2,) or (P, 2), from the potential's data or a stream."""
     stored = None
     if isinstance(stream, Stream):
         examples, weights = jax.tree.map(lambda leaf: leaf[iteration - stream.first], (stream.examples, stream.weights))
         stored = Batch(examples, weights, jnp.broadcast_to(stream.num_data, weights.shape[:-1]))
 
-    def of_key(key, stored):
-        return potential.batch(key, iteration) if stored is None else potential.augmented(key, iteration, stored)
-
     def of_number(evaluation, stored):
-        mapped = lambda key, stored: of_key(fold(key, evaluation), stored)  # noqa: E731
-        for _ in keys.shape[:-1]:
-            mapped = jax.vmap(mapped)
-        return mapped(keys, stored)
+        def of_key(key, stored):
+            key = fold(key, evaluation)
+            return potential.batch(key, iteration) if stored is None else potential.augmented(key, iteration, stored)
+
+        return (jax.vmap(of_key) if keys.ndim == 2 else of_key)(keys, stored)
 
     if number <= 2:
-        each = operator.itemgetter
-        return tuple(of_number(b, jax.tree.map(each(b), stored)) for b in range(number))
+        return tuple(of_number(b, jax.tree.map(operator.itemgetter(b), stored)) for b in range(number))
     found = jax.vmap(of_number)(jnp.arange(number), stored)
     return tuple(jax.tree.map(operator.itemgetter(b), found) for b in range(number))

@@ -5,8 +5,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from isotherm.contour.partition import FoundPartition
-from isotherm.driver.choose import check_run, settings_of, starts_of
-from isotherm.driver.settings import Settings
+from isotherm.driver.settings import Settings, check_run, settings_of, starts_of
 from isotherm.engine.program import identity
 from isotherm.exchange import Ladder, LadderSearch
 from isotherm.foundation.calls import checked_call

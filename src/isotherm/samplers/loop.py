@@ -12,10 +12,9 @@ from jax.core import Tracer
 from isotherm.engine import program_cache
 from isotherm.engine.blocks import Carry, Times
 from isotherm.engine.iteration import Parts, State, init_state, iterate
-from isotherm.engine.lengths import sizes_of
 from isotherm.engine.packing import Packing
 from isotherm.engine.periodic_work import work_inside
-from isotherm.engine.program import Program, identity
+from isotherm.engine.program import Program, identity, sizes_of
 from isotherm.engine.random_inputs import Keys, draw_batches, draw_noise, open_streams
 from isotherm.engine.records import Milestones, Records, init_milestones, row_at
 from isotherm.foundation.errors import check_type, refuse, short
@@ -89,7 +88,7 @@ def begin(sampler: "Sampler", potential: Potential, positions: Any) -> LoopState
     packed, energy = packing.pack(positions), energy_trace(potential, one)
     is_traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((parts, packed)))
     if not is_traced:
-        program_cache.look_again(parts, parts.potential, energy.shapes, energy.fingerprint)
+        program_cache.drop_stale(parts, parts.potential, energy.shapes, energy.fingerprint)
     chains = _first_state(parts, packed) if is_traced else program_cache.call(_first_state, parts, packed)
     return LoopState(chains, jnp.zeros((), jnp.int32), potential, energy.dtype, packing)
 
@@ -139,7 +138,7 @@ def _by_block(parts: Parts, keys: Keys, state: LoopState) -> tuple[State, Info]:
     position, iteration = state.chains.position, int(state.iteration)
     num_chains = jax.tree.leaves(position)[0].shape[0]
     sizes = sizes_of(parts, num_chains, _one(position), state.chains.coupling, thinning=1, num_records=1)
-    program = Program(parts, None, num_chains, False, *sizes, False, state.energy_dtype, state.packing, identity)
+    program = Program(parts, None, num_chains, False, False, state.energy_dtype, state.packing, identity, **sizes)
     carry, records = program_cache.call(_before, program, state.chains)
     block = program.block(Times(iteration, 1, 1, np.zeros(1, np.int32), 0, 1), -np.inf, iteration, iteration + 1)
     carry, records, _ = program.advance(keys, None, carry, records, block)

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.table import Table
 
-from isotherm.driver.part_progress import PartProgress
 from isotherm.foundation.errors import refuse
 from isotherm_thesis.bench.contour import csgld_rows, icsgld_rows
 from isotherm_thesis.bench.coupling import contour_rows, swap_rows
@@ -16,6 +15,7 @@ from isotherm_thesis.bench.network import overhead_rows
 from isotherm_thesis.bench.tempering import exchange_rows
 from isotherm_thesis.bench.timing import Measurement
 from isotherm_thesis.bench.toy import sgld_rows
+from isotherm_thesis.part_progress import PartProgress
 
 _OWN_PARTS: dict[str, Callable[[], list[Measurement]]] = {
     "SGHMC on a network": overhead_rows,

@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.table import Table
 
 from isotherm.demo.result import Row, write_result
-from isotherm.driver.part_progress import PartProgress
 from isotherm.foundation.errors import check_choice, check_integer, refuse, short
 from isotherm.foundation.terminal import PlainConsole
 from isotherm_thesis.experiments import EXPERIMENTS
 from isotherm_thesis.experiments.parts import num_parts
+from isotherm_thesis.part_progress import PartProgress
 
 
 class Outcome(NamedTuple):

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 import isotherm as iso
-from isotherm.driver.part_progress import PartProgress
+from isotherm_thesis.part_progress import PartProgress
 
 
 class Clock:

@@ -1,0 +1,73 @@
+"""The folder of a run: one process at a time writes to it, and errors say how the run can be resumed."""
+
+import contextlib
+import errno
+import pathlib
+from collections.abc import Iterator
+from typing import Any
+
+from isotherm.foundation.errors import StorageError, check_written_path, refuse
+
+LOCK = "lock"
+_MAX_REASON = 600
+
+
+@contextlib.contextmanager
+def locked(folder: pathlib.Path, name: str) -> Iterator[pathlib.Path]:
+    """Lock `folder`, made if need be; refusals call it `name`. The system drops the lock however the process ends."""
+    check_written_path(name, folder)
+    if folder.exists() and not folder.is_dir():
+        refuse(name, "a folder", f"the file {folder}", "Choose another name.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = (folder / LOCK).open("a+")
+    except OSError as error:
+        got = f"{folder}, where that failed ({error.strerror})"
+        refuse(name, "a folder that can be written to", got, "Choose another folder, or change its permissions.")
+    with handle:
+        if not _try_lock(handle):
+            remedy = "Wait for it to end, or choose another folder."
+            refuse(name, "a folder that no other run is writing to", f"{folder}, which is in use", remedy)
+        yield folder / LOCK
+
+
+def _try_lock(handle: Any) -> bool:
+    try:
+        import fcntl
+    except ImportError:  # Windows.
+        import msvcrt
+
+        lock: Any = lambda: msvcrt.locking(handle.fileno(), msvcrt.LK_NBLCK, 1)  # pyright: ignore  # noqa: E731
+    else:
+        lock = lambda: fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # noqa: E731
+    try:
+        lock()
+    except OSError as error:
+        # Other errors mean that the file system has no locks.
+        return error.errno not in (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
+    return True
+
+
+@contextlib.contextmanager
+def writing_to(folder: pathlib.Path | None, iteration: int) -> Iterator[None]:
+    """Turn failures to write files into a `StorageError` with a remedy."""
+    try:
+        yield
+    except (OSError, ValueError, RuntimeError) as error:  # Of files, TensorStore and Orbax.
+        if folder is None:
+            raise
+        check_exists(folder, iteration)
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split())[:_MAX_REASON]
+        raise StorageError(
+            f"Writing to {folder} failed after {iteration:,} iterations: {reason}. Free some space or change its permissions, then "
+            f'resume from the last checkpoint: `iso.resume("{folder}", potential, sampler)` or `isotherm resume {folder}`.'
+        ) from error
+
+
+def check_exists(folder: pathlib.Path | None, iteration: int) -> None:
+    """Raise unless the folder still holds its run. Files written to a new folder of that name could not be resumed."""
+    if folder is not None and not (folder / "run.json").exists():
+        raise StorageError(
+            f"{folder} was deleted, moved or renamed while a run wrote to it, after {iteration:,} iterations. If it was moved, "
+            'resume from its last checkpoint: `iso.resume("new-place", potential, sampler)`. Otherwise start the run again.'
+        )
