@@ -51,10 +51,10 @@ def test_sample_and_sweep_complete_a_specification_alike(name):
 
 def test_a_ladder_for_blackjax_is_found():
     pytest.importorskip("blackjax")
-    algorithm = iso.to_blackjax(wells, SEARCHED["ladder"], pilot_init=START)
+    algorithm = iso.to_blackjax(SEARCHED["ladder"], wells, pilot_init=START)
     ladder = iso.resolve(wells, SEARCHED["ladder"], init=START, progress=False).sampler.coupling.ladder
     state = algorithm.init(START, jax.random.key(0))
-    assert jax.tree.leaves(state.chains.position)[0].shape[0] == ladder.num_rungs
+    assert state.position.shape == (ladder.num_rungs, 2)
 
 
 @pytest.mark.parametrize("name", SEARCHED)
