@@ -1,8 +1,7 @@
-"""Style of all figures, which are as wide as a page of the documentation, and maps of draws in the plane."""
+"""Maps of draws in the plane."""
 
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -10,44 +9,10 @@ from isotherm.demo.result import Row, variations_of
 from isotherm.run.run import Run
 from isotherm.targets.target import Target
 
-# Inches: 900 pixels at 110 dpi, the resolution of `isotherm reproduce`.
-WIDTH = 8.2
-SMALL = 9.0
-STYLE: Any = {
-    "font.size": 9.5,
-    "axes.titlesize": 10.0,
-    "axes.labelsize": 9.5,
-    "xtick.labelsize": SMALL,
-    "ytick.labelsize": SMALL,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#e4e4e4",
-    "grid.linewidth": 0.6,
-    "axes.edgecolor": "#666666",
-    "lines.linewidth": 1.4,
-    "legend.fontsize": SMALL,
-    "legend.frameon": False,
-}
-# Decorator of drawing functions: Matplotlib reads the sizes of titles and legends when it creates them.
-styled = matplotlib.rc_context(STYLE)
 _BINS = 100
+_WIDTH = 8.2
 
 
-def page(rows: int, columns: int, height: float = 2.8, **grid: Any) -> tuple[Figure, Any]:
-    """A figure as wide as a page, with axes of shape (rows, columns) and rows `height` inches high."""
-    return panels(rows, columns, (WIDTH / columns, height), **grid)
-
-
-@styled
-def panels(rows: int, columns: int, size: tuple[float, float] = (3.3, 3.1), **grid: Any) -> tuple[Figure, Any]:
-    """A figure with axes of shape (rows, columns) in panels of `size` inches."""
-    figure = Figure(figsize=(size[0] * columns, size[1] * rows), layout="constrained")
-    return figure, figure.subplots(rows, columns, squeeze=False, **grid)
-
-
-@styled
 def draw_maps(runs: dict[str, Run], target: Target) -> Figure:
     """True density and weighted histogram of the first run of each method, titled with the total variation over modes.
 
@@ -56,7 +21,9 @@ def draw_maps(runs: dict[str, Run], target: Target) -> Figure:
     number = 1 + len(runs)
     # 3 or 4 columns, whichever leaves fewer places empty.
     columns = min((3, 4), key=lambda count: (-number % count, count))
-    figure, axes = page(-(-number // columns), columns, 9.8 / columns)
+    rows = -(-number // columns)
+    figure = Figure(figsize=(_WIDTH, 9.8 / columns * rows), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False)
     size = round(np.sqrt(len(target.truth.probabilities)))
     truth = target.truth.probabilities.reshape(_BINS, size // _BINS, _BINS, size // _BINS).sum(axis=(1, 3))
     _show(axes.flat[0], truth, target, truth.max(), "truth\n")
@@ -75,6 +42,8 @@ def draw_maps(runs: dict[str, Run], target: Target) -> Figure:
 def _show(axis: Any, masses: np.ndarray, target: Target, highest: float, title: str) -> None:
     low, high = target.span
     axis.imshow(masses.T, origin="lower", extent=(low, high, low, high), cmap="magma", vmin=0.0, vmax=highest)
-    axis.grid(visible=False)
+    axis.spines[["top", "right"]].set_visible(False)
     ticks = range(2 * int(low / 2), int(high) + 1, 2)
-    axis.set(xticks=ticks, yticks=ticks, title=title)
+    axis.set(xticks=ticks, yticks=ticks)
+    axis.set_title(title, fontsize=10.0)
+    axis.tick_params(labelsize=9.0)

@@ -11,11 +11,10 @@ from matplotlib.figure import Figure
 
 from isotherm.api import sample
 from isotherm.contour import Partition
-from isotherm.demo.plots import styled
 from isotherm.demo.result import Row
 from isotherm.potentials import from_energy
 from isotherm.samplers import awsgld, sgld
-from isotherm_thesis.experiments.figures import TRUTH, color_bar, color_of, legend_below, mosaic
+from isotherm_thesis.experiments.figures import TRUTH, color_bar, color_of, legend_below, mosaic, styled
 from isotherm_thesis.experiments.flattening import log_psi
 from isotherm_thesis.experiments.reproduce import Outcome
 from isotherm_thesis.targets import shallow_energy

@@ -6,10 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 from matplotlib.figure import Figure
 
-from isotherm.demo.plots import page, styled
 from isotherm.predictive.landscape import Landscape, project
 from isotherm_thesis.experiments.digits import DigitsConfig, Judged
-from isotherm_thesis.experiments.figures import color_bar, color_of, show_landscape
+from isotherm_thesis.experiments.figures import color_bar, color_of, page, show_landscape, styled
 
 
 def draw_losses(axis: Any, firsts: dict[str, Judged]) -> None:

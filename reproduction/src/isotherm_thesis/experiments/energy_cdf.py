@@ -11,7 +11,6 @@ from scipy.optimize import root_scalar
 
 from isotherm.api import sweep
 from isotherm.contour import Partition
-from isotherm.demo.plots import page, styled
 from isotherm.demo.result import Row
 from isotherm.foundation.gains import PolynomialGain
 from isotherm.potentials import with_noise
@@ -19,7 +18,7 @@ from isotherm.run import Run
 from isotherm.samplers import awsgld, sgld
 from isotherm.samplers.sampler import AnySampler
 from isotherm.targets import Target
-from isotherm_thesis.experiments.figures import TRUTH, color_of, legend_below
+from isotherm_thesis.experiments.figures import TRUTH, color_of, legend_below, page, styled
 from isotherm_thesis.experiments.flattening import bin_masses, energies_on_grid
 from isotherm_thesis.experiments.reproduce import Outcome
 from isotherm_thesis.targets import awsgld_mixture, mixture

@@ -1,4 +1,4 @@
-"""Figures of experiments in the style of `isotherm.demo.plots`. A method has one color in all; legends are below the panels."""
+"""Style of the experiments' figures, which are as wide as a page. A method has one color in all; legends are below the panels."""
 
 import itertools
 from typing import Any
@@ -7,9 +7,30 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from isotherm.demo.plots import SMALL, STYLE, WIDTH
 from isotherm.predictive.landscape import Landscape
 
+# Inches: 900 pixels at 110 dpi, the resolution of `isotherm reproduce`.
+WIDTH = 8.2
+SMALL = 9.0
+STYLE: Any = {
+    "font.size": 9.5,
+    "axes.titlesize": 10.0,
+    "axes.labelsize": 9.5,
+    "xtick.labelsize": SMALL,
+    "ytick.labelsize": SMALL,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e4e4e4",
+    "grid.linewidth": 0.6,
+    "axes.edgecolor": "#666666",
+    "lines.linewidth": 1.4,
+    "legend.fontsize": SMALL,
+    "legend.frameon": False,
+}
+# Decorator of drawing functions: Matplotlib reads the sizes of titles and legends when it creates them.
+styled = matplotlib.rc_context(STYLE)
 TRUTH = "black"
 THESIS = "#444444"
 # The first name that a method's own contains decides, so that pICSGLD has the color of ICSGLD.
@@ -48,6 +69,18 @@ _LETTERS = 125
 def color_of(method: str) -> str:
     """The color of a method, the same in all figures."""
     return next((color for name, color in _COLORS.items() if name in method), "#666666")
+
+
+def page(rows: int, columns: int, height: float = 2.8, **grid: Any) -> tuple[Figure, Any]:
+    """A figure as wide as a page, with axes of shape (rows, columns) and rows `height` inches high."""
+    return panels(rows, columns, (WIDTH / columns, height), **grid)
+
+
+@styled
+def panels(rows: int, columns: int, size: tuple[float, float] = (3.3, 3.1), **grid: Any) -> tuple[Figure, Any]:
+    """A figure with axes of shape (rows, columns) in panels of `size` inches."""
+    figure = Figure(figsize=(size[0] * columns, size[1] * rows), layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False, **grid)
 
 
 def mosaic(layout: Any, height: float, **grid: Any) -> tuple[Figure, dict[str, Any]]:

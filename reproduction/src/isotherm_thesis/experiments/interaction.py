@@ -8,12 +8,11 @@ import numpy as np
 
 from isotherm.api import sweep
 from isotherm.contour import Partition
-from isotherm.demo.plots import page, styled
 from isotherm.demo.result import Row
 from isotherm.foundation.gains import PolynomialGain
 from isotherm.potentials import from_energy
 from isotherm.samplers import icsgld, thesis
-from isotherm_thesis.experiments.figures import legend_below
+from isotherm_thesis.experiments.figures import legend_below, page, styled
 from isotherm_thesis.experiments.reproduce import Outcome
 
 TITLE = "Variance of theta: one long chain over P interacting chains, at equal budgets"

@@ -10,14 +10,13 @@ import numpy as np
 
 from isotherm.api import sample
 from isotherm.contour import Partition
-from isotherm.demo.plots import page, styled
 from isotherm.demo.result import Row
 from isotherm.potentials import with_noise
 from isotherm.run import Run
 from isotherm.samplers import csgld, ksgld, sgld, thesis
 from isotherm.samplers.sampler import AnySampler
 from isotherm.targets import Target
-from isotherm_thesis.experiments.figures import TRUTH, color_bar, color_of, legend_below, mosaic
+from isotherm_thesis.experiments.figures import TRUTH, color_bar, color_of, legend_below, mosaic, page, styled
 from isotherm_thesis.experiments.flattening import bin_masses, energies_on_grid, log_psi
 from isotherm_thesis.experiments.reproduce import Outcome
 from isotherm_thesis.experiments.scoring import coupling_rows, differences

@@ -13,14 +13,13 @@ import numpy as np
 from matplotlib.ticker import NullFormatter
 
 from isotherm.api import sweep
-from isotherm.demo.plots import page, styled
 from isotherm.demo.result import Row
 from isotherm.potentials import Potential, with_noise
 from isotherm.run import Run
 from isotherm.samplers import naive_resgld, resgld, sgld
 from isotherm.samplers.sampler import AnySampler
 from isotherm.targets import Target
-from isotherm_thesis.experiments.figures import color_of, legend_below
+from isotherm_thesis.experiments.figures import color_of, legend_below, page, styled
 from isotherm_thesis.experiments.reproduce import Outcome
 from isotherm_thesis.experiments.scoring import differences
 from isotherm_thesis.targets import resgld_mixtures

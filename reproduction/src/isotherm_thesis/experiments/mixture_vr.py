@@ -10,14 +10,13 @@ import numpy as np
 from matplotlib.ticker import NullFormatter
 
 from isotherm.api import sweep
-from isotherm.demo.plots import styled
 from isotherm.demo.result import Row
 from isotherm.potentials.start import per_chain
 from isotherm.run import Run
 from isotherm.samplers import resgld, sgld, vr_resgld
 from isotherm.samplers.sampler import AnySampler
 from isotherm.targets import Target
-from isotherm_thesis.experiments.figures import color_bar, color_of, mosaic
+from isotherm_thesis.experiments.figures import color_bar, color_of, mosaic, styled
 from isotherm_thesis.experiments.reproduce import Outcome
 from isotherm_thesis.targets import mixture_posterior
 

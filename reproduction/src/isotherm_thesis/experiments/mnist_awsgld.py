@@ -26,7 +26,6 @@ from matplotlib.figure import Figure
 
 import isotherm as iso
 from isotherm.contour import Partition, RegularizedWeights
-from isotherm.demo.plots import page, styled
 from isotherm.demo.result import Row
 from isotherm.predictive import auroc, entropy_cdf
 from isotherm_thesis.experiments.digits import (
@@ -41,7 +40,7 @@ from isotherm_thesis.experiments.digits import (
     sample_and_judge,
 )
 from isotherm_thesis.experiments.digits_figures import draw_landscapes, draw_losses, draw_ranges, landscape_of
-from isotherm_thesis.experiments.figures import color_of, legend_below
+from isotherm_thesis.experiments.figures import color_of, legend_below, page, styled
 from isotherm_thesis.experiments.flattening import multiplier_on_bins
 from isotherm_thesis.experiments.reproduce import Outcome
 from isotherm_thesis.experiments.scoring import differences

@@ -23,7 +23,6 @@ from matplotlib.figure import Figure
 
 import isotherm as iso
 from isotherm.contour import Partition, RegularizedWeights
-from isotherm.demo.plots import page, styled
 from isotherm.demo.result import Row
 from isotherm.predictive import nll
 from isotherm_thesis.experiments.digits import (
@@ -38,6 +37,7 @@ from isotherm_thesis.experiments.digits import (
     sample_and_judge,
 )
 from isotherm_thesis.experiments.digits_figures import draw_landscapes, draw_losses, draw_ranges, landscape_of
+from isotherm_thesis.experiments.figures import page, styled
 from isotherm_thesis.experiments.reproduce import Outcome
 from isotherm_thesis.experiments.scoring import differences
 

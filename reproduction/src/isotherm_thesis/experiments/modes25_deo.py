@@ -14,14 +14,14 @@ import matplotlib
 import numpy as np
 
 from isotherm.api import sample, sweep
-from isotherm.demo.plots import draw_maps, page, styled
+from isotherm.demo.plots import draw_maps
 from isotherm.demo.result import Row
 from isotherm.potentials import with_noise
 from isotherm.run import Run
 from isotherm.samplers import cycsgld, deo_sgd, sgld
 from isotherm.samplers.sampler import AnySampler
 from isotherm.targets import modes25
-from isotherm_thesis.experiments.figures import THESIS, color_of
+from isotherm_thesis.experiments.figures import THESIS, color_of, page, styled
 from isotherm_thesis.experiments.reproduce import Outcome
 from isotherm_thesis.experiments.scoring import (
     SHAPE,

@@ -20,7 +20,7 @@ from scipy.spatial import KDTree
 from isotherm.api import sample, sweep
 from isotherm.contour import Partition
 from isotherm.contour.theta_histogram import masses_of
-from isotherm.demo.plots import draw_maps, page, styled
+from isotherm.demo.plots import draw_maps
 from isotherm.demo.result import Row, variations_of
 from isotherm.foundation.gains import PolynomialGain
 from isotherm.potentials import Potential, with_noise
@@ -30,7 +30,7 @@ from isotherm.samplers import csgld, cycsgld, icsgld, resgld, sgld, svgd, thesis
 from isotherm.samplers.sampler import AnySampler
 from isotherm.targets import Target, modes25
 from isotherm_thesis.experiments import scoring
-from isotherm_thesis.experiments.figures import color_of, legend_below
+from isotherm_thesis.experiments.figures import color_of, legend_below, page, styled
 from isotherm_thesis.experiments.reproduce import Outcome
 
 TITLE = "ICSGLD on 25 modes"

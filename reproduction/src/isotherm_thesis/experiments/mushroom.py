@@ -13,12 +13,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from isotherm.bandits import Agent, BanditSettings, Play, play, psgld_agent
-from isotherm.demo.plots import page, styled
 from isotherm.demo.result import Row
 from isotherm_thesis.bandits import Mushrooms, const_sgd, dropout, eps_greedy, pcsgld_agent, picsgld_agent
 from isotherm_thesis.data import load
 from isotherm_thesis.experiments import small_sets
-from isotherm_thesis.experiments.figures import color_of, legend_below
+from isotherm_thesis.experiments.figures import color_of, legend_below, page, styled
 from isotherm_thesis.experiments.reproduce import Outcome
 from isotherm_thesis.experiments.scoring import differences
 

@@ -11,7 +11,6 @@ import numpy as np
 from matplotlib.ticker import NullFormatter
 
 from isotherm.coupling import CouplingInputs
-from isotherm.demo.plots import page, styled
 from isotherm.demo.result import Row
 from isotherm.exchange import (
     Adjacent,
@@ -24,7 +23,7 @@ from isotherm.exchange import (
     optimal_window,
 )
 from isotherm.exchange.schemes import Scheme
-from isotherm_thesis.experiments.figures import color_of, legend_below
+from isotherm_thesis.experiments.figures import color_of, legend_below, page, styled
 from isotherm_thesis.experiments.reproduce import Outcome
 
 TITLE = "Iterations per round trip; the column of the thesis is its expected time where there is one"

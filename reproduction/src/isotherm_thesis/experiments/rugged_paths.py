@@ -10,14 +10,13 @@ import numpy as np
 
 from isotherm.api import sample
 from isotherm.contour import uniform_partition
-from isotherm.demo.plots import page, styled
 from isotherm.demo.result import Row
 from isotherm.foundation.gains import PolynomialGain
 from isotherm.potentials import from_energy
 from isotherm.run import Run
 from isotherm.samplers import awsgld, cycsgld, psgld, sghmc, sgld
 from isotherm.samplers.sampler import AnySampler
-from isotherm_thesis.experiments.figures import color_of
+from isotherm_thesis.experiments.figures import color_of, page, styled
 from isotherm_thesis.experiments.reproduce import Outcome
 from isotherm_thesis.experiments.scoring import coupling_rows, differences
 from isotherm_thesis.functions import griewank

@@ -14,14 +14,13 @@ import numpy as np
 
 from isotherm.api import sample
 from isotherm.contour import Partition
-from isotherm.demo.plots import SMALL, page, styled
 from isotherm.demo.result import Row
 from isotherm.foundation.errors import DivergenceWarning
 from isotherm.foundation.gains import PolynomialGain
 from isotherm.potentials import with_noise
 from isotherm.samplers import awsgld, sgld
 from isotherm.samplers.sampler import AnySampler
-from isotherm_thesis.experiments.figures import THESIS, color_of, legend_below
+from isotherm_thesis.experiments.figures import SMALL, THESIS, color_of, legend_below, page, styled
 from isotherm_thesis.experiments.reproduce import Outcome
 from isotherm_thesis.functions import TestFunction, ten_functions
 

@@ -17,14 +17,13 @@ from matplotlib.figure import Figure
 
 import isotherm as iso
 from isotherm.contour import Partition
-from isotherm.demo.plots import styled
 from isotherm.demo.result import Row
 from isotherm.foundation.gains import PolynomialGain
 from isotherm.networks import MLP
 from isotherm.predictive import outputs_of_draws, predictive_mean, rmse
 from isotherm_thesis.data import load
 from isotherm_thesis.experiments import small_sets
-from isotherm_thesis.experiments.figures import THESIS, color_of, legend_below, mosaic
+from isotherm_thesis.experiments.figures import THESIS, color_of, legend_below, mosaic, styled
 from isotherm_thesis.experiments.reproduce import Outcome
 from isotherm_thesis.experiments.scoring import differences
 

@@ -3,9 +3,8 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from isotherm.demo.plots import page, panels, styled
 from isotherm.demo.result import Row
-from isotherm_thesis.experiments.figures import color_of, legend_below
+from isotherm_thesis.experiments.figures import color_of, legend_below, page, panels, styled
 from isotherm_thesis.experiments.images.study import Records
 
 
