@@ -16,8 +16,6 @@ from isotherm.samplers import awsgld
 _MIN_SIZE, _MAX_SIZE = 0.002, 0.3
 # Factor by which credit fades with every jump, and minimum share of the evaluations of every kind.
 _FADE, _FLOOR = 0.98, 0.03
-# Prior cost and number of jumps of a kind.
-_PRIOR_COST, _PRIOR_JUMPS = 20.0, 2.0
 AWSGLD = "awsgld"
 # Scans of one coordinate, with the share of the box that they cover, and their number of points.
 SCANS = {"scan of all": 1.0, "scan of 30 %": 0.3, "scan of 10 %": 0.1, "scan of 3 %": 0.03}
@@ -25,8 +23,9 @@ _NUM_POINTS = 8
 KINDS = (*SCANS, "several", "difference", "exchange", "everywhere", "restart", AWSGLD)
 # Kinds whose descent may end anywhere.
 FAR = ("everywhere", "restart")
-# Prior number of successes of a kind.
-_PRIOR_SUCCESSES = dict.fromkeys(KINDS, 0.5) | {"scan of all": 3.0, "restart": 1.0, AWSGLD: 0.3}
+# Prior successes, evaluations and jumps of every kind.
+_SUCCESSES = {"scan of all": 3.0, "restart": 1.0, AWSGLD: 0.3}
+_PRIOR = np.array([(_SUCCESSES.get(kind, 0.5), 20.0, 2.0) for kind in KINDS]).T
 # Of AWSGLD, in units of the box per coordinate: displacement by a typical gradient, noise, and maximum displacement.
 _DRIFT, _NOISE, _REACH = 0.01, 0.02, 0.1
 _NUM_BINS = 64
@@ -62,30 +61,21 @@ class Jumps:
     def __init__(self, objective: Objective, rng: np.random.Generator, tally: Tally):
         self.objective, self.space, self.rng, self.tally = objective, objective.space, rng, tally
         self.minima: list[np.ndarray] = []
-        self.orders = {kind: rng.permutation(self.space.dimension) for kind in KINDS}
-        self.turns = dict.fromkeys(KINDS, 0)
-        self.successes = dict(_PRIOR_SUCCESSES)
-        self.costs = dict.fromkeys(KINDS, _PRIOR_COST)
-        self.jumps = dict.fromkeys(KINDS, _PRIOR_JUMPS)
+        self.orders = {kind: list(rng.permutation(self.space.dimension)) for kind in KINDS}
+        self.credit = _PRIOR
         self.exploration = Exploration(objective, int(rng.integers(1 << 31)))
 
     def choose(self) -> str:
         """A random kind. Expected evaluations of kinds are proportional to their successes per evaluation."""
-        rates = np.array([self.successes[kind] / self.costs[kind] for kind in KINDS])
-        shares = _FLOOR + (1.0 - _FLOOR * len(KINDS)) * rates / rates.sum()
-        shares *= [self.jumps[kind] / self.costs[kind] for kind in KINDS]
+        successes, costs, jumps = self.credit
+        rates = successes / costs
+        shares = (_FLOOR + (1.0 - _FLOOR * len(KINDS)) * rates / rates.sum()) * (jumps / costs)
         return KINDS[int(self.rng.choice(len(KINDS), p=shares / shares.sum()))]
 
     def learn(self, kind: str, cost: int, is_better: bool) -> None:
         """Credit a kind with the result of a jump."""
-        for each in KINDS:
-            prior = _PRIOR_SUCCESSES[each]
-            self.successes[each] = prior + (self.successes[each] - prior) * _FADE
-            self.costs[each] = _PRIOR_COST + (self.costs[each] - _PRIOR_COST) * _FADE
-            self.jumps[each] = _PRIOR_JUMPS + (self.jumps[each] - _PRIOR_JUMPS) * _FADE
-        self.successes[kind] += float(is_better)
-        self.costs[kind] += cost
-        self.jumps[kind] += 1.0
+        self.credit = _PRIOR + (self.credit - _PRIOR) * _FADE
+        self.credit[:, KINDS.index(kind)] += is_better, cost, 1
         row = self.tally.jumps[kind]
         row["number"] += 1
         row["evaluations"] += cost
@@ -121,10 +111,9 @@ class Jumps:
 
     def _coordinate(self, kind: str) -> int:
         """The next coordinate: all in a random order, then all in another one."""
-        if self.turns[kind] == self.space.dimension:
-            self.orders[kind], self.turns[kind] = self.rng.permutation(self.space.dimension), 0
-        self.turns[kind] += 1
-        return int(self.orders[kind][self.turns[kind] - 1])
+        if not self.orders[kind]:
+            self.orders[kind] = list(self.rng.permutation(self.space.dimension))
+        return int(self.orders[kind].pop(0))
 
     def _scale(self) -> float:
         return float(np.exp(self.rng.uniform(np.log(_MIN_SIZE), np.log(_MAX_SIZE))))
