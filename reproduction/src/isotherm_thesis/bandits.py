@@ -22,9 +22,9 @@ _PRECONDITIONER: dict[str, Any] = {"decay": 0.99, "regularizer": 1e-3, "gradient
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Mushrooms(Environment):
-    """To eat or not to eat: an edible mushroom earns 5, a poisonous one 5 or -35 with equal chances, leaving it 0.
+    """Eating an edible mushroom pays 5, a poisonous one 5 or -35 with equal probability; leaving it pays 0.
 
-    The best policy eats the edible ones. Regret is measured against its reward, 5 or 0.
+    The best policy eats the edible ones. Regret is relative to its reward, 5 or 0.
 
     Attributes:
         inputs: features of the mushrooms, (N, d).
@@ -42,12 +42,8 @@ class Mushrooms(Environment):
     def __post_init__(self):
         if np.ndim(self.inputs) != 2 or np.shape(self.labels) != np.shape(self.inputs)[:1]:
             got = f"shapes {np.shape(self.inputs)} and {np.shape(self.labels)}"
-            refuse(
-                "inputs",
-                "features (N, d) with N labels",
-                got,
-                "Load them with `isotherm_thesis.data.load('mushroom', ...)`.",
-            )
+            remedy = "Load them with `isotherm_thesis.data.load('mushroom', ...)`."
+            refuse("inputs", "features (N, d) with N labels", got, remedy)
 
     @property
     def num_features(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]

@@ -1,4 +1,4 @@
-"""Ten functions with many wells and minima of 0, in the variants of the author's code, for which numbers are published."""
+"""Ten functions with many wells and minima of 0, in the variants of the author's code, with published numbers."""
 
 import dataclasses
 from collections.abc import Callable
@@ -17,14 +17,14 @@ class TestFunction:
     """A function to minimize; its minimum is 0.
 
     Attributes:
-        name: as tables call it.
-        function: of a position of shape (dimension,).
-        dimension: of the position.
-        domain: (low, high) of every coordinate, where searches start.
-        minimizer: where it is 0.
+        name: label in tables.
+        function: function of a position of shape (dimension,).
+        dimension: number of coordinates.
+        domain: (low, high) of the start of every coordinate.
+        minimizer: position of the minimum.
     """
 
-    __test__ = False  # Not a test, whatever pytest thinks of its name.
+    __test__ = False  # Not collected by pytest.
 
     name: str
     function: Callable[[Any], Array]

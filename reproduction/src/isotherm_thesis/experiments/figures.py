@@ -33,7 +33,7 @@ STYLE: Any = {
 styled = matplotlib.rc_context(STYLE)
 TRUTH = "black"
 THESIS = "#444444"
-# The first name that a method's own contains decides, so that pICSGLD has the color of ICSGLD.
+# By the first key in the name of a method: pICSGLD has the color of ICSGLD.
 _COLORS = {
     "AWSGLD": "#c1121f",
     "AW-": "#c1121f",
@@ -62,12 +62,12 @@ _COLORS = {
     "Dropout": "#8c564b",
     "SGD": "#999999",
 }
-# Of a legend, on a line of the page.
+# Letters per line of a legend.
 _LETTERS = 125
 
 
 def color_of(method: str) -> str:
-    """The color of a method, the same in all figures."""
+    """Color of a method, the same in all figures."""
     return next((color for name, color in _COLORS.items() if name in method), "#666666")
 
 
@@ -83,15 +83,15 @@ def panels(rows: int, columns: int, size: tuple[float, float] = (3.3, 3.1), **gr
     return figure, figure.subplots(rows, columns, squeeze=False, **grid)
 
 
+@styled
 def mosaic(layout: Any, height: float, **grid: Any) -> tuple[Figure, dict[str, Any]]:
-    """A figure of the width of a page with axes by name, laid out as by Matplotlib's `subplot_mosaic`; `height` is its own."""
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(WIDTH, height), layout="constrained")
-        return figure, figure.subplot_mosaic(layout, **grid)
+    """A figure as wide as a page and `height` inches high, with axes by name in Matplotlib's `subplot_mosaic`."""
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    return figure, figure.subplot_mosaic(layout, **grid)
 
 
 def legend_below(figure: Figure, *axes: Any) -> None:
-    """One legend for the whole figure, below its panels, of the labels in `axes`, in as many rows as the page needs."""
+    """One legend below all panels, with the labels in `axes`, in as many rows as needed."""
     found: dict[str, Any] = {}
     for axis in axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
@@ -115,7 +115,7 @@ def color_bar(figure: Figure, drawn: Any, axes: Any, label: str) -> None:
 
 
 def show_landscape(axis: Any, landscape: Landscape, limits: tuple[float, float], title: str) -> Any:
-    """Losses in the plane of the paths, on the scale `limits` of their log10, with the paths, which start at their circles."""
+    """Losses in the plane of the paths, with log10 between `limits`, and the paths, which start at circles."""
     shown = np.log10(np.maximum(landscape.losses, 10 ** limits[0]))
     levels = np.linspace(*limits, 13)
     drawn = axis.contourf(landscape.xs, landscape.ys, shown, levels=levels, cmap="Greys", extend="both")

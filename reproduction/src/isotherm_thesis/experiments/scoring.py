@@ -1,4 +1,4 @@
-"""Scores of experiments: shapes of modes, couplings, paired differences, and settings chosen on seeds that are not reported."""
+"""Scores of experiments: shapes of modes, couplings, paired differences, and settings chosen on separate seeds."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -12,24 +12,24 @@ from isotherm.run import Run
 from isotherm.run.estimates import normalized_weights
 from isotherm.targets import Target
 
-# Seeds on which settings are chosen are this far from those that are reported.
+# Offset from the reported seeds to those for the choice of settings.
 TUNING_OFFSET = 1_000_003
 SHAPE = "shape variation"
-# A choice that needs a longer grid than this has no best setting.
+# Maximum number of points added to a grid of settings.
 _MAX_EXTENSIONS = 8
 Attempt = Callable[[Sequence[float]], Mapping[float, Any]]
 
 
 def shape_variations_of(run: Run, target: Target) -> list[float]:
-    """The total variation over the inner and the outer halves of all modes, of every run.
+    """Total variation over the inner and outer halves of all modes, for every run.
 
-    It sees modes that are too wide, which masses of modes do not: a step size that is chosen by masses may blur all of them.
+    It detects modes that are too wide, unlike masses of modes: a step size chosen by masses may blur all modes.
     """
     return [shape_variation(np.asarray(one.draws), np.asarray(one.log_weights), target) for one in run.split_runs()]
 
 
 def shape_variation(draws: np.ndarray, log_weights: np.ndarray, target: Target) -> float:
-    """Half the absolute difference between the weights of inner and outer halves and half of the true masses, in the box."""
+    """Half the absolute difference between weights of inner and outer halves, in the box, and half the true masses."""
     weights = normalized_weights(log_weights_in_box(draws, log_weights, target))
     nearest, distance = nearest_centers(draws, target.modes)
     halves = 2 * nearest + (distance > target.half_distances[nearest])
@@ -38,7 +38,7 @@ def shape_variation(draws: np.ndarray, log_weights: np.ndarray, target: Target) 
 
 
 def coupling_rows(name: str, run: Run) -> list[Row]:
-    """What the coupling of a run did: the range of the multiplier, or the swap rate; nothing for independent chains."""
+    """Range of the multiplier, or swap rate; nothing for independent chains."""
     metrics = {
         "lowest_multiplier": ("multiplier, lowest", np.min),
         "highest_multiplier": ("multiplier, highest", np.max),
@@ -52,7 +52,7 @@ def coupling_rows(name: str, run: Run) -> list[Row]:
 
 
 def differences(rows: Sequence[Row], metric: str, pairs: Sequence[tuple[str, str]]) -> list[Row]:
-    """Rows "A - B" of a metric, with the error of the paired difference over runs, for those pairs whose methods are there."""
+    """Rows "A - B" of a metric, with the standard error of the paired difference, for pairs with both methods in `rows`."""
     found = {row.method: row for row in rows if row.metric == metric and row.values}
     return [
         Row.of_runs(f"{one} - {other}", metric, np.subtract(found[one].values, found[other].values))
@@ -62,7 +62,7 @@ def differences(rows: Sequence[Row], metric: str, pairs: Sequence[tuple[str, str
 
 
 def compared(rows: Sequence[Row], metric: str, own: str, *groups: Sequence[str]) -> list[Row]:
-    """The method whose name begins with `own` beside the others of its group, such as those with the thesis' settings."""
+    """Differences between the method whose name begins with `own` and the others of its group."""
     pairs = []
     for names in groups:
         first = next((name for name in names if name.startswith(own)), "")
@@ -71,7 +71,7 @@ def compared(rows: Sequence[Row], metric: str, own: str, *groups: Sequence[str])
 
 
 def variation_rows(runs: Mapping[str, Run], target: Target, own: str, *groups: Sequence[str]) -> list[Row]:
-    """Variations of masses and of shapes of all runs, and the differences of `compared`."""
+    """Variations of masses and shapes of all runs, and their differences by `compared`."""
     rows = []
     for metric, score in (("total variation", variations_of), (SHAPE, shape_variations_of)):
         found = [Row.of_runs(name, metric, score(run, target)) for name, run in runs.items()]
@@ -80,28 +80,28 @@ def variation_rows(runs: Mapping[str, Run], target: Target, own: str, *groups: S
 
 
 class Choice(NamedTuple):
-    """The setting that was chosen, and the scores of all that were tried."""
+    """The best setting, and the scores of all settings."""
 
     best: float
     scores: dict[float, list[float]]
 
     def rows(self, method: str, metric: str) -> list[Row]:
-        """A row for every setting that was tried and did not diverge."""
+        """A row for every setting that did not diverge."""
         named = f"{metric}, on the seeds of the choice"
         kept = {setting: found for setting, found in self.scores.items() if np.isfinite(found).all()}
         return [Row.of_runs(f"{method} ({setting:g})", named, found) for setting, found in kept.items()]
 
 
 def choose_setting(settings: Sequence[float], attempt: Attempt, score: Callable[[Any], Sequence[float]]) -> Choice:
-    """The setting whose scores are lowest on average, with a worse one on either side of it.
+    """The setting with the lowest mean score, between two worse ones.
 
-    Where the best of `settings` is the lowest or the highest of them, the grid goes on in its own ratio until the best is
-    inside: a best at an edge only says that the grid is too short, and makes the comparison one of grids.
+    If the best setting is at an end of the grid, the grid is extended by its own ratio until it is not: otherwise methods would be
+    compared by their grids.
 
     Args:
         settings: at least three positive numbers.
-        attempt: results by setting, on other seeds than those that are reported.
-        score: one number per run of a result; runs without a number (nan) lose.
+        attempt: function from settings to results, on separate seeds.
+        score: function from a result to one number per run; NaN loses.
     """
     grid = sorted(settings)
     if len(grid) < 3 or grid[0] <= 0:
@@ -131,7 +131,7 @@ def choose_setting(settings: Sequence[float], attempt: Attempt, score: Callable[
 def _scores(
     settings: Sequence[float], attempt: Attempt, score: Callable[[Any], Sequence[float]]
 ) -> dict[float, list[float]]:
-    """Scores of all runs by setting; infinite for a setting that was tried alone and diverged."""
+    """Scores of all runs by setting; infinite for a single setting that diverged."""
     try:
         found = attempt(settings)
     except DivergenceError:
