@@ -13,12 +13,6 @@ from isotherm.foundation.schedules import CollectionWindow
 class RecordTimes:
     """The iterations burn_in, burn_in + thinning, ... below num_steps that lie in a window. It has a length and can be indexed.
 
-    Attributes:
-        num_steps: iterations.
-        burn_in: the first candidate.
-        thinning: iterations between candidates.
-        window: the part of every cycle that is recorded; None for all.
-
     Example:
         >>> times = RecordTimes(100, 10, 30, None)
         >>> len(times), times[1], times[1:].tolist()
@@ -26,9 +20,9 @@ class RecordTimes:
     """
 
     num_steps: int
-    burn_in: int
-    thinning: int
-    window: CollectionWindow | None
+    burn_in: int  # The first candidate.
+    thinning: int  # Iterations between candidates.
+    window: CollectionWindow | None  # The part of every cycle that is recorded; None for all.
 
     def __len__(self) -> int:
         whole, rest = divmod(self._num_candidates, self._period)
