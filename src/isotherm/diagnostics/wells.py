@@ -1,4 +1,4 @@
-"""Wells that hardly any draw lies between, and their centers."""
+"""Separates draws into wells that are far apart, and finds the centers of wells."""
 
 from typing import Any
 
