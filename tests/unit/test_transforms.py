@@ -109,12 +109,12 @@ def test_what_is_no_transform_is_refused():
 
 def test_another_temperature_is_refused():
     warm = iso.sgld(0.05, temperature=2.0)
-    match = r"`temperature` must be that of the constrained potential, 1.0, for all draws; got 2.0. Pass the sampler's"
+    match = r"`temperature` must be 1.0 for all draws, as in the constrained potential; got 2.0. Pass the sampler's"
     with pytest.raises(ValueError, match=match):
         iso.sample(PROBLEM, warm, num_steps=5, init=START)
     with pytest.raises(ValueError, match=match):
         iso.sweep(PROBLEM, [warm], num_steps=5, init=START)
-    with pytest.raises(ValueError, match="a schedule that changes between them"):
+    with pytest.raises(ValueError, match="a schedule that changes between draws"):
         iso.sample(PROBLEM, iso.sgld(0.05, temperature=lambda k: 1.0 + 0.1 * k), num_steps=5, init=START)
     run = iso.sample(constrain(log_density, TRANSFORMS, temperature=2.0), warm, num_steps=5, init=START)
     for ask in (lambda: run.reweighted(1.0), lambda: run.log_z_ratio(1.0), run.log_density_of_states):

@@ -54,7 +54,7 @@ class Potential(Part):
         is_network: whether positions are weights of a network.
         mistaken_for: a function of the opposite sign that users may pass by mistake, and the call for it.
         has_data: whether the energy depends on data.
-        space: the `transforms.space.Space` that maps positions of the sampler to constrained ones; None without constraints.
+        space: the `transforms.constrain.Space` that maps positions of the sampler to constrained ones; None without constraints.
         init: the default start: a position, a function of a key that returns one, or None.
     """
 

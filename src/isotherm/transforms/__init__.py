@@ -1,9 +1,17 @@
-"""Constrained parameters: what samplers move is free, and users see the values that they meant."""
+"""Constrained parameters: samplers move free numbers, and users see constrained values."""
 
 from isotherm.transforms.constrain import ConstrainedPotential, constrain
-from isotherm.transforms.elementwise import Interval, Positive, interval, positive
-from isotherm.transforms.transform import Transform
-from isotherm.transforms.vectors import Ordered, Simplex, ordered, simplex
+from isotherm.transforms.transform import (
+    Interval,
+    Ordered,
+    Positive,
+    Simplex,
+    Transform,
+    interval,
+    ordered,
+    positive,
+    simplex,
+)
 
 __all__ = [
     "ConstrainedPotential",
