@@ -109,6 +109,9 @@ def test_names_that_have_moved_work_with_a_warning():
         ("isotherm.targets", "modes9", "isotherm_thesis.targets"),
         ("isotherm.targets", "ten_functions", "isotherm_thesis.functions"),
         ("isotherm.bandits", "Mushrooms", "isotherm_thesis.bandits"),
+        ("isotherm.models", "wide_resnet", "isotherm_thesis.models"),
+        ("isotherm.networks", "wide_resnet", "isotherm_thesis.models"),
+        ("isotherm.predictive", "project", "isotherm_thesis.landscape"),
     ):
         with pytest.warns(
             DeprecationWarning, match=f"{module}.{name} has moved to {home}; the old name will be removed"

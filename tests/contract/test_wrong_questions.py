@@ -63,12 +63,10 @@ CASES = {
     ),
     "no labels": (lambda run: Iso.predictive.nll([[1.0]]), r"`labels` must be given to `iso.predictive.nll`"),
     "joined runs": (lambda run: Iso.predictive.joined(run), r"`parts` must be pairs \(ensemble, factor\); got a Run"),
-    "paths of a run": (lambda run: Iso.predictive.project(run, energy), r"`paths` must be a list of paths; got a Run"),
     "reliability of a run": (
         lambda run: Iso.predictive.plot_reliability(run),
         r"`calibration` must be what .*; got a Run",
     ),
-    "landscape of a run": (lambda run: Iso.predictive.plot_landscape(run), r"`landscape` must be what .*; got a Run"),
     "curves of a run": (
         lambda run: Iso.predictive.plot_entropy_cdfs(run),
         r"`values` must be a dictionary by.*; got a Run",

@@ -7,7 +7,7 @@ from flax import nnx
 
 import isotherm as iso
 from isotherm.foundation.errors import DivergenceWarning
-from isotherm.predictive import Ensemble, joined, project, trained
+from isotherm.predictive import Ensemble, joined, trained
 
 IS_OPTIMIZED = False
 X = np.zeros((40, 1), np.float32)
@@ -64,22 +64,6 @@ WRONG = {
     "another state": (
         lambda e: joined((e, 1.0), (e._replace(model_state={"mean": ZERO}), 1.0)),
         r"`parts` must be of one network, .*; got .*'mean'",
-    ),
-    "paths of two networks": (
-        lambda e: project([{"a": np.ones((4, 2))}, {"a": np.ones((4, 3))}], lambda w: 0.0),
-        r"`paths` must be of one network, with leaves \['a'\] \(2,\); got \['a'\] \(3,\)",
-    ),
-    "paths that diverged": (
-        lambda e: project([{"a": np.array([[0.0, 1], [1, 0], [np.nan, 1]])}], lambda w: 0.0),
-        "`paths` must be finite networks; got 1 networks that are not. Leave out the draws of chains that",
-    ),
-    "tuning by nothing": (
-        lambda e: project([{"a": np.eye(4)}], lambda w: 0.0, num_tuning=3),
-        "`tuning_step` must be above 0 where grid points are tuned; got 0.0",
-    ),
-    "tuning by NaN": (
-        lambda e: project([{"a": np.eye(4)}], lambda w: 0.0, num_tuning=3, tuning_step=np.nan),
-        "`tuning_step` must be a finite real number",
     ),
 }
 

@@ -176,8 +176,8 @@ CALLS = {
     ),
 }
 # These take draws, networks or results, not arrays, and have tests of their own.
-OF_DRAWS = {"fit_swag", "joined", "outputs_of_draws", "predict", "project", "refresh_statistics", "trained"}
-OF_RESULTS = {"plot_entropy_cdfs", "plot_landscape", "plot_reliability"}
+OF_DRAWS = {"fit_swag", "joined", "outputs_of_draws", "predict", "refresh_statistics", "trained"}
+OF_RESULTS = {"plot_entropy_cdfs", "plot_reliability"}
 LENGTHS = {"too few": VALUES[:3], "too many": np.ones(6)}
 
 

@@ -10,8 +10,8 @@ from typing import Any
 # Modules that no longer are files, and by new home the names that they held.
 _MODULES = {
     "models": {
-        "isotherm.networks": "CNN MLP ResNet WideResNet bottleneck_resnet num_parameters resnet wide_resnet",
-        "isotherm_thesis.models": "FilterResponseNorm FilterResponseResNet frn_resnet",
+        "isotherm.networks": "MLP num_parameters",
+        "isotherm_thesis.models": "CNN FilterResponseNorm FilterResponseResNet ResNet WideResNet bottleneck_resnet frn_resnet resnet wide_resnet",
     },
     "data": {
         "isotherm.networks": "Normalize",
@@ -27,13 +27,14 @@ _MODULES = {
 }
 
 
-def moved(module: str, homes: dict[str, str], package: str = "isotherm") -> Callable[[str], Any]:
+def moved(module: str, homes: dict[str, str], package: str = "isotherm", stacklevel: int = 2) -> Callable[[str], Any]:
     """The `__getattr__` of a module whose names are elsewhere now.
 
     Args:
         module: its name.
         homes: the module of every name.
         package: what to install where that module is missing.
+        stacklevel: of the warning; 3 for an `__getattr__` that calls this one.
     """
 
     def __getattr__(name: str) -> Any:  # noqa: N807
@@ -48,7 +49,7 @@ def moved(module: str, homes: dict[str, str], package: str = "isotherm") -> Call
                 f"{module}.{name} has moved to the package {package}: `pip install {package}`."
             ) from error
         text = f"{module}.{name} has moved to {homes[name]}; the old name will be removed in version 0.3."
-        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        warnings.warn(text, DeprecationWarning, stacklevel=stacklevel)
         return found
 
     return __getattr__

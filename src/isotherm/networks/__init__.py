@@ -3,6 +3,7 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from isotherm.foundation.moved import moved
 from isotherm.networks.augment import Crop, Erase, Flip, InTurn, Normalize, cifar_augmentation
 from isotherm.networks.equinox_modules import from_equinox
 from isotherm.networks.flax_modules import from_linen, from_nnx
@@ -12,7 +13,6 @@ from isotherm.networks.potential import Network, NetworkPotential, WeightDecay
 if TYPE_CHECKING:
     from isotherm.networks.perceptron import CNN, MLP
     from isotherm.networks.residual import ResNet, bottleneck_resnet, num_parameters, resnet
-    from isotherm.networks.wide import WideResNet, wide_resnet
 
 __all__ = [
     "CNN",
@@ -27,7 +27,6 @@ __all__ = [
     "Normalize",
     "ResNet",
     "WeightDecay",
-    "WideResNet",
     "binary_cross_entropy",
     "bottleneck_resnet",
     "cifar_augmentation",
@@ -38,20 +37,21 @@ __all__ = [
     "num_parameters",
     "resnet",
     "squared_error",
-    "wide_resnet",
 ]
 
 # Modules of Flax, which is an extra: imported when they are first used.
 _FLAX = {
     "perceptron": ("CNN", "MLP"),
     "residual": ("ResNet", "bottleneck_resnet", "num_parameters", "resnet"),
-    "wide": ("WideResNet", "wide_resnet"),
 }
 _HOME = {name: module for module, names in _FLAX.items() for name in names}
 
 if not TYPE_CHECKING:
+    _moved = moved(
+        __name__, dict.fromkeys(("WideResNet", "wide_resnet"), "isotherm_thesis.models"), "isotherm-thesis", 3
+    )
 
     def __getattr__(name: str) -> Any:
         if name not in _HOME:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+            return _moved(name)
         return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)

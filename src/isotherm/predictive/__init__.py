@@ -1,5 +1,8 @@
-"""What ensembles of networks predict: weighted averages, scores, uncertainty, SWAG, and the landscape around the draws."""
+"""Predictions of ensembles of networks: weighted averages, scores, uncertainty and SWAG."""
 
+from typing import TYPE_CHECKING
+
+from isotherm.foundation.moved import moved
 from isotherm.predictive.average import Draws, Prediction, outputs_of_draws, predict
 from isotherm.predictive.classification import (
     Calibration,
@@ -14,7 +17,6 @@ from isotherm.predictive.classification import (
     summarize,
 )
 from isotherm.predictive.ensembles import Ensemble, joined, trained
-from isotherm.predictive.landscape import Landscape, plot_landscape, project
 from isotherm.predictive.ood import auroc, entropy_cdf, fpr95
 from isotherm.predictive.plots import plot_entropies, plot_entropy_cdfs, plot_intervals, plot_reliability
 from isotherm.predictive.regression import coverage, crps, gaussian_nll, intervals, predictive_mean, rmse
@@ -25,7 +27,6 @@ __all__ = [
     "Calibration",
     "Draws",
     "Ensemble",
-    "Landscape",
     "Prediction",
     "Swag",
     "accuracy",
@@ -50,14 +51,16 @@ __all__ = [
     "plot_entropies",
     "plot_entropy_cdfs",
     "plot_intervals",
-    "plot_landscape",
     "plot_reliability",
     "predict",
     "predictive_mean",
-    "project",
     "refresh_statistics",
     "rmse",
     "scaled",
     "summarize",
     "trained",
 ]
+
+if not TYPE_CHECKING:
+    _TO_THESIS = ("Landscape", "plot_landscape", "project")
+    __getattr__ = moved(__name__, dict.fromkeys(_TO_THESIS, "isotherm_thesis.landscape"), "isotherm-thesis")

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
+import jax
 import numpy as np
 
 import isotherm as iso
@@ -11,7 +12,6 @@ from isotherm.demo.result import Row
 from isotherm.networks import CNN
 from isotherm.networks.augment import MNIST_DEVIATION, MNIST_MEAN, Crop, Flip, InTurn, Normalize
 from isotherm.predictive import Prediction, accuracy, predict
-from isotherm.predictive.prior import prior_energies
 from isotherm.run.run import Run
 from isotherm_thesis.data import load
 from isotherm_thesis.experiments import small_sets
@@ -151,7 +151,8 @@ def sample_and_judge(
 
 
 def _judge(config: DigitsConfig, potential: Any, found: Run, digits: Digits) -> Judged:
-    losses = np.asarray(found.energies) - prior_energies(potential, found)
+    priors = jax.vmap(jax.vmap(potential.prior_energy))(jax.tree.map(np.asarray, found.draws))
+    losses = np.asarray(found.energies) - np.asarray(priors)
     epochs = np.unique(np.linspace(found.num_draws // 2, found.num_draws - 1, config.num_kept).astype(int))
     sparse = np.unique(np.linspace(0, found.num_draws - 1, 2 * config.num_kept).astype(int))
     late, seen = found.select(epochs), found.select(sparse)

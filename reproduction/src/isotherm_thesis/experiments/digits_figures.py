@@ -6,9 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 from matplotlib.figure import Figure
 
-from isotherm.predictive.landscape import Landscape, project
 from isotherm_thesis.experiments.digits import DigitsConfig, Judged
 from isotherm_thesis.experiments.figures import color_bar, color_of, page, show_landscape, styled
+from isotherm_thesis.landscape import Landscape, project
 
 
 def draw_losses(axis: Any, firsts: dict[str, Judged]) -> None:

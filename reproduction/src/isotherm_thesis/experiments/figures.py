@@ -7,7 +7,7 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from isotherm.predictive.landscape import Landscape
+from isotherm_thesis.landscape import Landscape
 
 # Inches: 900 pixels at 110 dpi, the resolution of `isotherm reproduce`.
 WIDTH = 8.2

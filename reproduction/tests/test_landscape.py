@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from isotherm.predictive import plot_landscape, project
+import isotherm as iso
+from isotherm_thesis.landscape import plot_landscape, project
 
 RNG = np.random.default_rng(0)
 PLANE = np.linalg.qr(RNG.standard_normal((12, 2)))[0].T
@@ -54,10 +55,39 @@ def test_the_picture_is_drawn():
     assert len(figure.axes[0].lines) == 4
 
 
-def test_wrong_input_is_refused():
-    with pytest.raises(ValueError, match="`paths` must be at least one path"):
-        project([], loss)
-    with pytest.raises(ValueError, match="`paths` must be at least three networks"):
-        project([path(2)], loss)
-    with pytest.raises(ValueError, match="`grid` must be"):
-        project([path()], loss, grid=1)
+WRONG = {
+    "no paths": (lambda: project([], loss), "`paths` must be at least one path"),
+    "two networks": (lambda: project([path(2)], loss), "`paths` must be at least three networks"),
+    "no grid": (lambda: project([path()], loss, grid=1), "`grid` must be"),
+    "networks of two shapes": (
+        lambda: project([{"a": np.ones((4, 2))}, {"a": np.ones((4, 3))}], lambda w: 0.0),
+        r"`paths` must be of one network, with leaves \['a'\] \(2,\); got \['a'\] \(3,\)",
+    ),
+    "networks that diverged": (
+        lambda: project([{"a": np.array([[0.0, 1], [1, 0], [np.nan, 1]])}], lambda w: 0.0),
+        "`paths` must be finite networks; got 1 networks that are not. Leave out the draws of chains that",
+    ),
+    "tuning by nothing": (
+        lambda: project([{"a": np.eye(4)}], lambda w: 0.0, num_tuning=3),
+        "`tuning_step` must be above 0 where grid points are tuned; got 0.0",
+    ),
+    "tuning by NaN": (
+        lambda: project([{"a": np.eye(4)}], lambda w: 0.0, num_tuning=3, tuning_step=np.nan),
+        "`tuning_step` must be a finite real number",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_input_is_refused(name):
+    call, message = WRONG[name]
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_a_run_is_no_path_and_no_landscape():
+    run = iso.sample(lambda x: 0.5 * x**2, iso.sgld(0.1), num_steps=50, init=0.0, progress=False)
+    with pytest.raises(ValueError, match="`paths` must be a list of paths; got a Run"):
+        project(run, loss)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="`landscape` must be what `project` returns; got a Run"):
+        plot_landscape(run)  # pyright: ignore[reportArgumentType]

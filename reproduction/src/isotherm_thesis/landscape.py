@@ -35,7 +35,7 @@ class Landscape(NamedTuple):
     shares: np.ndarray
 
 
-@checked_call(prefix="iso.predictive.")
+@checked_call(prefix="isotherm_thesis.landscape.")
 def project(
     paths: list[Any],
     loss: Callable[[Any], Any],
@@ -112,10 +112,10 @@ def project(
     return Landscape(coordinates, of_paths, xs, ys, losses, values[:2] ** 2 / np.sum(values**2))
 
 
-@checked_call(prefix="iso.predictive.")
+@checked_call(prefix="isotherm_thesis.landscape.")
 def plot_landscape(landscape: Landscape, axis: Any = None, *, title: str = "", levels: int = 12) -> Any:
     """Contours of the losses with the paths over them; every path starts at its circle."""
-    check_type("landscape", landscape, Landscape, "what `iso.predictive.project` gave", "Call that first.")
+    check_type("landscape", landscape, Landscape, "what `project` returns", "Call it first.")
     if axis is None:
         axis = require("matplotlib.figure", "plots").Figure(figsize=(5.0, 4.2), layout="constrained").add_subplot()
     floor = max(landscape.losses.min(), 1e-12)
