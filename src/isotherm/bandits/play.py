@@ -19,7 +19,7 @@ from isotherm.contour.contour import ContourState
 from isotherm.foundation.errors import check_integer, check_real, check_type, refuse
 from isotherm.foundation.parts import Static, as_arguments
 from isotherm.foundation.randomness import seed_key
-from isotherm.networks.flax_modules import from_nnx
+from isotherm.networks.nnx_modules import from_nnx
 from isotherm.networks.potential import NetworkPotential
 from isotherm.potentials.batches import Batch
 from isotherm.samplers.loop import LoopState, begin

@@ -1,7 +1,7 @@
 """Random changes of images on the device, and the scaling of stored pixels.
 
-An augmentation maps (key, (images, targets)) to the same, for images (n, height, width, channels) of any type. It sees pixels
-as they are stored; `Normalize` comes after it, in training and prediction alike.
+An augmentation maps (key, (images, targets)) to the same, for images (n, height, width, channels) of any type. It gets pixels
+as stored; `Normalize` comes after it, in training and prediction alike.
 """
 
 import dataclasses
@@ -26,13 +26,13 @@ Augmentation = Callable[[Array, tuple[Array, Any]], tuple[Array, Any]]
 
 @dataclasses.dataclass(frozen=True)
 class Normalize:
-    """(pixels / 255 - mean) / deviation, channel by channel, of uint8 images; real numbers are taken as already in [0, 1].
+    """(pixels / 255 - mean) / deviation, channel by channel, of uint8 images; real pixels are taken to be in [0, 1].
 
-    Images of other integer types are refused: their type does not say what white is.
+    Images of other integer types are refused, because their white level is unknown. The result is in single precision.
 
     Attributes:
-        mean: of the pixels in [0, 1], one for each channel or one for all.
-        deviation: likewise, their standard deviation.
+        mean: mean of the pixels in [0, 1], one for each channel or one for all.
+        deviation: their standard deviation, likewise.
 
     Example:
         >>> Normalize((0.5,), (0.25,))(jnp.full((1, 1, 1, 1), 255, jnp.uint8)).item()
@@ -53,10 +53,10 @@ class Normalize:
             refuse("deviation", "as many numbers as `mean`", got, "Give one for each channel, or one for all.")
 
     def __call__(self, images: Array) -> Array:
-        """Images in single precision."""
+        """Scaled images."""
         images = jnp.asarray(images)
         if jnp.issubdtype(images.dtype, jnp.integer) and images.dtype != jnp.uint8:
-            remedy = "Store bytes as such, `images.astype(np.uint8)`; divide others by their white, so that they lie in [0, 1]."
+            remedy = "Convert bytes by `images.astype(np.uint8)`; divide others by their white level, so that they are in [0, 1]."
             refuse("images", "of type uint8, or real numbers in [0, 1]", f"type {images.dtype}", remedy)
         size = max(np.size(self.mean), np.size(self.deviation))
         if size > 1 and images.shape[-1:] != (size,):
@@ -68,7 +68,7 @@ class Normalize:
 
 @dataclasses.dataclass(frozen=True)
 class Crop:
-    """Shifts every image by up to `padding` pixels in each direction; what comes in is black."""
+    """Shifts every image by up to `padding` pixels in each direction, filled with black."""
 
     padding: int = 4
 
@@ -93,7 +93,7 @@ class Flip:
     """Mirrors every image from left to right with probability one half."""
 
     def __call__(self, key: Array, batch: tuple[Array, Any]) -> tuple[Array, Any]:
-        """A batch of which some images are mirrored."""
+        """A batch with some images mirrored."""
         images, targets = batch
         is_mirrored = jax.random.uniform(key, (len(images), 1, 1, 1)) < 0.5
         return jnp.where(is_mirrored, images[:, :, ::-1], images), targets
@@ -104,21 +104,21 @@ class Erase:
     """Fills a random rectangle of an image with one color.
 
     Attributes:
-        probability: that an image is changed.
-        area: the least and largest share of the image that the rectangle takes.
-        aspect: the least and largest ratio of its sides, uniform between them.
+        probability: of changing an image.
+        area: range of the rectangle's share of the image.
+        aspect: range of the ratio of its sides, which is uniform.
         fill: the color, in the units of stored pixels.
 
     Reference:
         Zhong et al. 2017, with the thesis' settings (L5112).
 
-    Differs from the thesis: rectangles that do not fit are drawn anew 10 times, not 100.
+    Differs from the thesis: rectangles that do not fit are redrawn up to 10 times, not 100.
     """
 
     probability: float = 0.5
     area: tuple[float, float] = (0.02, 0.4)
     aspect: tuple[float, float] = (0.3, 3.33)
-    # What the thesis' constants .4914, .4822, .4465, put in after normalization, are in pixels.
+    # The thesis' constants .4914, .4822, .4465, which it fills in after normalization, in pixels.
     fill: tuple[float, ...] = (150.66, 147.48, 136.74)
 
     def __post_init__(self):
@@ -133,7 +133,7 @@ class Erase:
         number, height, width, channels = images.shape
         if len(self.fill) != channels:
             refuse("fill", f"one value for each of {channels} channels", repr(self.fill), "Give that many.")
-        # One draw for everything: every further call of the generator costs the compiler seconds.
+        # One draw for everything: each further call of the generator adds seconds of compilation.
         unit = jax.random.uniform(key, (2 * _CANDIDATES + 3, number))
         shapes, (choice, *place) = unit[3:].reshape(2, _CANDIDATES, number), unit[:3]
         area = height * width * (self.area[0] + shapes[0] * (self.area[1] - self.area[0]))
@@ -155,7 +155,7 @@ class Erase:
 
 @dataclasses.dataclass(frozen=True)
 class InTurn:
-    """Several augmentations, one after another."""
+    """Several augmentations, one after the other."""
 
     steps: tuple[Augmentation, ...]
 
@@ -167,5 +167,5 @@ class InTurn:
 
 
 def cifar_augmentation() -> InTurn:
-    """The thesis' for CIFAR: crop, flip and random erasing."""
+    """The thesis' augmentation for CIFAR: crop, flip and random erasing."""
     return InTurn((Crop(4), Flip(), Erase()))

@@ -11,7 +11,7 @@ from isotherm.foundation.optional import require
 from isotherm.networks.losses import Loss
 from isotherm.networks.potential import Network, NetworkOptions, NetworkPotential, network_adapter, network_potential
 
-# Batches after which the start of an average is forgotten, whatever its momentum.
+# Batches after which an average has forgotten its start, whatever its momentum.
 _MANY = 1 << 24
 
 
@@ -21,122 +21,100 @@ def from_equinox(
 ) -> NetworkPotential:
     """The potential of an Equinox module.
 
-    A position is a dict of the module's floating-point arrays by their dotted names. The module is mapped over the batch, with the
-    axis name "batch" that `eqx.nn.BatchNorm` needs: it sees one example at a time.
+    A position is a dict of the module's floating-point arrays by their dotted names. The module sees one example at a time: it
+    is mapped over the batch, with the axis name "batch" for `eqx.nn.BatchNorm`.
 
     Args:
-        model: an `eqx.Module`, called as `model(x)`, with a state as `model(x, state)`, and with dropout as `model(..., key=key)`;
-            or a function of a key that makes one, so that every chain starts from weights of its own; with its state, as
-            `eqx.nn.make_with_state(Module)` does.
+        model: an `eqx.Module`, called as `model(x)`, with a state as `model(x, state)`, and with dropout as `model(...,
+            key=key)`; or a function of a key that returns one, for chains that start from weights of their own. The function
+            may return (module, state), as `eqx.nn.make_with_state(Module)` does.
         loss: as in `from_nnx`.
         data: (inputs, targets).
-        state: an `eqx.nn.State`, from `eqx.nn.make_with_state`, for modules that have one.
+        state: the `eqx.nn.State` of a module that has one, from `eqx.nn.make_with_state`.
         **options: see `NetworkOptions`.
     """
     eqx = require("equinox", "equinox")
     is_made = not isinstance(model, eqx.Module)
     if is_made and not callable(model):
         refuse("model", "an eqx.Module or a function of a key", type(model).__name__, "Pass one of them.")
-    made: Any = model(jax.random.key(0)) if is_made else model
+    make: Any = model
+    made: Any = make(jax.random.key(0)) if is_made else model
     has_own_state = isinstance(made, tuple) and len(made) == 2
     one, state = made if has_own_state else (made, state)
-    evaluated = eqx.nn.inference_mode(one)
-    # By (is_training, has_dropout). Monte Carlo dropout predicts with running statistics and masks: only dropout is active.
+    # By (is_training, has_dropout): Monte Carlo dropout predicts with running statistics and masks.
     forms = {
-        (True, True): _set_dropout(eqx, one, False),
-        (True, False): _set_dropout(eqx, one, True),
-        (False, True): _set_dropout(eqx, evaluated, False),
-        (False, False): evaluated,
+        (is_training, has_dropout): _changed(form, eqx.nn.Dropout, inference=not has_dropout)
+        for is_training, form in ((True, one), (False, eqx.nn.inference_mode(one)))
+        for has_dropout in (True, False)
     }
-    without_memory = _set_momentum(eqx, forms[True, False], 0.0)
-    structure = jax.tree.structure(state)
-
-    def names_of(module):
-        paths = jax.tree_util.tree_leaves_with_path(eqx.filter(module, eqx.is_inexact_array))
-        return [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in paths]
+    without_memory = _changed(forms[True, False], eqx.nn.BatchNorm, momentum=0.0)
 
     def weights_of(module):
-        return dict(zip(names_of(module), jax.tree.leaves(eqx.filter(module, eqx.is_inexact_array)), strict=True))
+        found = jax.tree_util.tree_leaves_with_path(eqx.filter(module, eqx.is_inexact_array))
+        return {jax.tree_util.keystr(path, simple=True, separator="."): leaf for path, leaf in found}
 
-    names = names_of(one)
+    names = list(weights_of(one))
 
-    def merge(weights, form):
+    def merge(form, weights):
         arrays, static = eqx.partition(form, eqx.is_inexact_array)
         return eqx.combine(jax.tree.unflatten(jax.tree.structure(arrays), [weights[name] for name in names]), static)
 
+    def call(form, weights, state_now, inputs, key=None):
+        module = merge(form, weights)
+        given = [] if state is None else [jax.tree.unflatten(jax.tree.structure(state), list(state_now.values()))]
+        keys = None if key is None else jax.random.split(key, len(jax.tree.leaves(inputs)[0]))
+
+        def on_example(x, key):
+            outputs = module(x, *given) if key is None else module(x, *given, key=key)
+            return (outputs, None) if state is None else outputs
+
+        return jax.vmap(on_example, out_axes=(0, None), axis_name="batch")(inputs, keys)
+
     def apply(weights, state_now, inputs, is_training, key):
-        outputs, after = called(merge(weights, forms[is_training, key is not None]), state_now, inputs, key)
-        return outputs, state_now if state is None else values_of(state_now, after)
+        outputs, after = call(forms[is_training, key is not None], weights, state_now, inputs, key)
+        return outputs, _values(after)
 
     def statistics(weights, state_now, inputs):
-        after = called(merge(weights, without_memory), state_now, inputs, None)[1]
-        return state_now if state is None else values_of(state_now, _as_after_many(eqx, one, after))
+        after: Any = call(without_memory, weights, state_now, inputs)[1]
+        for norm in _layers(one, eqx.nn.BatchNorm):
+            if norm.batch_counter is not None:
+                # Else the statistics would be the first ones of an average.
+                after = after.set(norm.batch_counter, jnp.full_like(after.get(norm.batch_counter), _MANY))
+        return _values(after)
 
-    def values_of(state_now, after):
-        return dict(zip(state_now, jax.tree.leaves(after), strict=True))
-
-    def called(module, state_now, inputs, key):
-        axes: list[Any] = [0]
-        arguments = [inputs]
-        if state is not None:
-            axes, arguments = [0, None], [inputs, jax.tree.unflatten(structure, list(state_now.values()))]
-        if key is None:
-            mapped = jax.vmap(module, tuple(axes), 0 if state is None else (0, None), axis_name="batch")
-        else:
-            keys = jax.random.split(key, len(jax.tree.leaves(inputs)[0]))
-            arguments = [*arguments, keys]
-            keyed = lambda *given: module(*given[:-1], key=given[-1])  # noqa: E731
-            mapped = jax.vmap(keyed, (*axes, 0), 0 if state is None else (0, None), axis_name="batch")
-        return (mapped(*arguments), None) if state is None else mapped(*arguments)
+    def init(key):
+        made = make(key)
+        return weights_of(made[0] if has_own_state else made)
 
     def rebuild(weights, _):
-        return merge(weights, forms[False, False])
+        return merge(forms[False, False], weights)
 
-    leaves = {f"{number:03d}": leaf for number, leaf in enumerate(jax.tree.leaves(state))}
-    make: Any = model
-    init = (lambda key: weights_of(make(key)[0] if has_own_state else make(key))) if is_made else weights_of(one)
-    nodes = jax.tree.leaves(one, is_leaf=lambda node: _is_dropout(eqx, node))
-    has_dropout = any(_is_dropout(eqx, node) and node.p > 0 for node in nodes)
-    return network_potential(
-        Network(apply, init, leaves or (), rebuild, has_dropout, statistics), loss, data, **options
-    )
+    has_dropout = any(layer.p > 0 for layer in _layers(one, eqx.nn.Dropout))
+    start = init if is_made else weights_of(one)
+    network = Network(apply, start, _values(state), rebuild, has_dropout, statistics)
+    return network_potential(network, loss, data, **options)
 
 
-def _norms(eqx: Any, module: Any) -> list[Any]:
-    nodes = jax.tree.leaves(module, is_leaf=lambda node: isinstance(node, eqx.nn.BatchNorm))
-    return [node for node in nodes if isinstance(node, eqx.nn.BatchNorm)]
+def _values(state: Any) -> Any:
+    """The arrays of an `eqx.nn.State` by their numbers; () where there are none."""
+    return {f"{number:03d}": leaf for number, leaf in enumerate(jax.tree.leaves(state))} or ()
 
 
-def _set_momentum(eqx: Any, module: Any, momentum: float) -> Any:
-    """The module with another momentum in all its layers of BatchNorm."""
+def _layers(module: Any, kind: type) -> list[Any]:
+    nodes = jax.tree.leaves(module, is_leaf=lambda node: isinstance(node, kind))
+    return [node for node in nodes if isinstance(node, kind)]
+
+
+def _changed(module: Any, kind: type, **fields: Any) -> Any:
+    """The module with other fields, static ones too, in all layers of one kind."""
 
     def change(node):
-        if not isinstance(node, eqx.nn.BatchNorm):
+        if not isinstance(node, kind):
             return node
         changed = copy.copy(node)
-        # A static field of a frozen module, which `eqx.tree_at` does not reach.
-        object.__setattr__(changed, "momentum", momentum)
+        for name, value in fields.items():
+            # The module is frozen, and `eqx.tree_at` does not reach static fields.
+            object.__setattr__(changed, name, value)
         return changed
 
-    return jax.tree.map(change, module, is_leaf=lambda node: isinstance(node, eqx.nn.BatchNorm))
-
-
-def _as_after_many(eqx: Any, module: Any, state: Any) -> Any:
-    """The state with counters of batches so high that statistics are taken as they are, not as the first ones of an average."""
-    for node in _norms(eqx, module):
-        if node.batch_counter is not None:
-            state = state.set(node.batch_counter, jnp.full_like(state.get(node.batch_counter), _MANY))
-    return state
-
-
-def _is_dropout(eqx: Any, node: Any) -> bool:
-    return isinstance(node, eqx.nn.Dropout)
-
-
-def _set_dropout(eqx: Any, module: Any, is_asleep: bool) -> Any:
-    """The module with all its dropout layers switched off or on, and nothing else changed."""
-
-    def change(node):
-        return eqx.tree_at(lambda d: d.inference, node, is_asleep) if _is_dropout(eqx, node) else node
-
-    return jax.tree.map(change, module, is_leaf=lambda node: _is_dropout(eqx, node))
+    return jax.tree.map(change, module, is_leaf=lambda node: isinstance(node, kind))

@@ -1,4 +1,4 @@
-"""Potentials of neural networks, whatever library they are written with."""
+"""Potentials of neural networks, from any library."""
 
 import dataclasses
 import warnings
@@ -29,17 +29,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Network(Part):
-    """A network as pure functions; the adapters make one of a module.
+    """A network as pure functions; adapters such as `from_nnx` make one from a module.
 
     Attributes:
-        apply: maps (weights, model_state, inputs, is_training, key) to (outputs, next model_state). In training BatchNorm uses the
-            batch's statistics; without a key dropout is off.
-        init: weights, or a function of a key that makes them.
-        model_state: what the network carries beside its weights, such as BatchNorm statistics; () if nothing.
-        rebuild: maps (weights, model_state) to a module of the library that the network came from.
-        has_dropout: whether it has layers of dropout.
-        statistics: maps (weights, model_state, inputs) to the model state after a pass in training that forgets the statistics of
-            BatchNorm from before; None where there is nothing to forget.
+        apply: maps (weights, model_state, inputs, is_training, key) to (outputs, next model_state). In training BatchNorm uses
+            the batch's statistics; without a key dropout is off.
+        init: weights, or a function of a key that draws them.
+        model_state: state beside the weights, such as BatchNorm statistics; () if there is none.
+        rebuild: maps (weights, model_state) to a module of the original library.
+        has_dropout: whether it has dropout layers.
+        statistics: maps (weights, model_state, inputs) to the model state after a training pass that replaces the BatchNorm
+            statistics by those of the inputs; None without BatchNorm.
     """
 
     apply: Static[Callable[..., tuple[Array, Any]]]
@@ -58,7 +58,7 @@ class WeightDecay(Part):
 
     def __call__(self, weights: Any) -> Array:
         """-precision / 2 * |weights|^2."""
-        # One sum over one vector: an accelerator would spend longer on starting a sum for every leaf.
+        # One sum over one vector: on an accelerator, launching a sum for every leaf takes longer.
         leaves = [jnp.ravel(leaf).astype(jnp.result_type(float)) for leaf in jax.tree.leaves(weights)]
         return -0.5 * self.precision * jnp.sum(jnp.square(jnp.concatenate(leaves)))
 
@@ -70,13 +70,13 @@ class NetworkPotential(LikelihoodPotential):
     Attributes:
         network: the network.
         loss: maps (outputs, targets) to minus the log likelihood of every example.
-        has_dropout: whether dropout is on while sampling, with masks of the run's seed.
-        compute_dtype: what the network computes in; weights, statistics and the loss stay in their own precision.
-        prepare: maps inputs as they are stored to what the network takes, in training and prediction; None leaves them.
+        has_dropout: whether dropout is on while sampling, with masks from the run's seed.
+        compute_dtype: precision of the forward pass; weights, statistics and the loss keep their own precision.
+        prepare: maps stored inputs to the network's inputs, in training and prediction; None leaves them as they are.
     """
 
     function_name: ClassVar[str] = "loss"
-    # BatchNorm does; losses are looked at when the potential is built.
+    # BatchNorm does; losses are checked when the potential is built.
     may_mix_examples: ClassVar[bool] = True
     is_network: ClassVar[bool] = True  # pyright: ignore[reportIncompatibleVariableOverride]
 
@@ -88,16 +88,16 @@ class NetworkPotential(LikelihoodPotential):
 
     @property
     def is_exact(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Whether every iteration sees all data through all of the network."""
+        """Whether every iteration uses all data, without dropout."""
         return super().is_exact and not self.has_dropout
 
     @property
     def init(self) -> Any:
-        """The module's weights, or a function of a key that draws them: where chains start."""
+        """Where chains start: the module's weights, or a function of a key that draws them."""
         return self.network.init
 
     def on_device(self) -> Potential:
-        # Weights to start from are no part of the program.
+        # The initial weights are no part of the program.
         return super().on_device().replace_unchecked(network=self.network.replace_unchecked(init=None))
 
     def draw(self, key_shared: Array, key_own: Array, iterations: Array, position: Any) -> Any:
@@ -108,14 +108,13 @@ class NetworkPotential(LikelihoodPotential):
     ) -> Array:
         """Outputs of the network at `weights`, such as logits, in single precision.
 
-        BatchNorm uses the statistics in `model_state`, which belong to the weights: pass those of the draw. With a `key`
-        dropout stays on, as Monte Carlo dropout wants it.
+        BatchNorm uses the statistics in `model_state`: pass those of the same draw. A `key` switches dropout on.
         """
         state = self.init_model_state() if model_state is None else model_state
         return self._forward(weights, state, inputs, is_training, key)[0]
 
     def batch_statistics(self, weights: Any, inputs: Any, model_state: Any) -> Any:
-        """The model state after a pass in training, without dropout, whose BatchNorm statistics are those of `inputs` alone."""
+        """The model state after a training pass without dropout. Its BatchNorm statistics are those of `inputs` alone."""
         forward = self.network.statistics
         if forward is None:
             return self._forward(weights, model_state, inputs, True, None)[1]
@@ -124,7 +123,7 @@ class NetworkPotential(LikelihoodPotential):
 
     @property
     def output_kind(self) -> str | None:
-        """What the outputs are, as the loss says: "logits" of classes, one "logit", or "values"; None where nobody said."""
+        """The kind of the outputs: "logits" of classes, one "logit", or "values"; None for a custom loss without `outputs`."""
         return output_kind(self.loss)
 
     def diagnose(self, run: RunView) -> list[Check]:
@@ -133,18 +132,17 @@ class NetworkPotential(LikelihoodPotential):
 
     @property
     def loss_without_inputs(self) -> float | None:
-        """The lowest loss over all examples of one prediction for all inputs; None where it is not known."""
+        """The lowest loss over all examples of a constant prediction; None where it is not known."""
         return None if self.is_streamed or self.num_used is not None else constant_loss(self.loss, self.data[1])
 
     def module(self, weights: Any, model_state: Any = None) -> Any:
-        """The module at `weights`, as the library that it came from has it."""
+        """The module of the original library at `weights`."""
         return self.network.rebuild(weights, self.init_model_state() if model_state is None else model_state)
 
     def _log_likelihoods(self, position: Any, batch: Batch, noise: Any, model_state: Any) -> tuple[Array, Any]:
         inputs, targets = batch.examples
-        key = None
-        if self.has_dropout and noise is not None:
-            key = jax.random.wrap_key_data(noise, impl="threefry2x32")
+        is_masked = self.has_dropout and noise is not None
+        key = jax.random.wrap_key_data(jnp.asarray(noise), impl="threefry2x32") if is_masked else None
         forward = (self._forward, position, model_state, inputs, True, key)
         taken = f"Inputs of a batch have {_shapes(inputs)}."
         outputs, model_state = call_traced("network", "one that takes the inputs of the data", *forward, where=taken)
@@ -158,7 +156,7 @@ class NetworkPotential(LikelihoodPotential):
         return outputs.astype(jnp.promote_types(outputs.dtype, jnp.float32)), after
 
     def _cast(self, weights: Any, model_state: Any, inputs: Any) -> tuple[Any, Any, Any]:
-        """What the network takes: prepared inputs, in the precision that it computes in."""
+        """Weights, state and prepared inputs, in the precision of the forward pass."""
         if self.prepare is not None:
             inputs = call_traced("prepare", "a function of the inputs of a batch", self.prepare, inputs)
         if self.compute_dtype is not None:
@@ -174,19 +172,19 @@ class NetworkOptions(TypedDict, total=False):
         weight_decay: precision of a Gaussian prior on every weight, BatchNorm's and biases included, in the convention of
             `potentials.to_bayesian`; 0 is a flat prior.
         log_prior: a log prior of another form, in place of `weight_decay`.
-        coupling_includes_prior: whether the energies that couplings read hold the prior. The thesis' networks leave it out: its
-            partitions and corrections are about losses.
-        outputs: what the outputs of the network are, for a loss that is a function of yours: "logits" of classes along the last
-            axis, "logit" of class 1 (one output), or "values" of a regression or a rate. `iso.predictive.predict` asks.
-        dropout: "off" or "on" while sampling. With masks that change, energies are noisy and the posterior is another. A
-            module with dropout warns that it is off, unless this is given.
+        coupling_includes_prior: whether the energies that couplings read include the prior. The thesis leaves it out: its
+            partitions and corrections are those of losses.
+        outputs: the outputs of the network, for a loss of your own: "logits" of classes along the last axis, "logit" of class 1
+            (one output), or "values" of a regression or a rate. `iso.predictive.predict` needs it.
+        dropout: "off" or "on" while sampling. Random masks make energies noisy and change the posterior. A module with dropout
+            warns that it is off unless you pass this.
         compute_dtype: such as jnp.bfloat16, for mixed precision.
-        prepare: maps inputs as stored to what the network takes, such as `data.Normalize(mean, std)` for uint8 images.
-        augment: maps (key, (inputs, targets)) to the same, such as those of `isotherm.networks.augment`.
+        prepare: maps stored inputs to the network's inputs, such as `iso.networks.Normalize(mean, std)` for uint8 images.
+        augment: maps (key, (inputs, targets)) to the same, such as `iso.networks.cifar_augmentation()`.
         batching: "epochs", "independent" or "replacement".
         is_batch_shared: whether the chains of a run see the same batches.
-        num_used: how many rows count, where there is room to grow.
-        is_streamed: whether the data stay on the host and only batches travel.
+        num_used: how many rows are in use, where the data have room to grow.
+        is_streamed: whether the data stay on the host and only batches are transferred.
     """
 
     batch_size: int | None
@@ -222,7 +220,7 @@ NETWORK_DEFAULTS: NetworkOptions = {
 
 
 def network_adapter(function: F) -> F:
-    """A decorator for functions with `NetworkOptions`: their help lists these, and a call with wrong ones is refused."""
+    """A decorator for functions with `NetworkOptions`: lists the options in their help, and refuses unknown ones."""
     return checked_call(NETWORK_DEFAULTS)(documented((NetworkOptions, NETWORK_DEFAULTS))(function))
 
 
@@ -243,32 +241,24 @@ def network_potential(
     if network.has_dropout and "dropout" not in given:
         message = 'The network has dropout, which is off while sampling. Pass dropout="off" if that is meant, or dropout="on".'
         warnings.warn(message, stacklevel=4)
-    if options["prepare"] is None and any(
-        getattr(leaf, "dtype", None) == np.uint8 for leaf in jax.tree.leaves(data[0])
-    ):
-        message = "Inputs are bytes, from 0 to 255, and go to the network as they are. "
-        message += "Pass prepare=iso.networks.Normalize(mean, std)."
+    dtypes = [getattr(leaf, "dtype", None) for leaf in jax.tree.leaves(data[0])]
+    if options["prepare"] is None and np.uint8 in dtypes:
+        message = "Inputs are bytes, from 0 to 255, and are not scaled. Pass prepare=iso.networks.Normalize(mean, std)."
         warnings.warn(message, stacklevel=4)
     dtype = options["compute_dtype"]
     if dtype is not None and not jnp.issubdtype(jnp.dtype(dtype), jnp.floating):
         refuse("compute_dtype", "a floating-point type", repr(dtype), "Give jnp.bfloat16, or None.")
+    unchanged = ("batch_size", "batching", "is_batch_shared", "augment", "coupling_includes_prior", "num_used")
     potential = NetworkPotential(
         log_likelihood=network.apply,
         log_prior=log_prior if weight_decay == 0 else WeightDecay(weight_decay),
         data=tuple(data),
-        batch_size=options["batch_size"],
-        batching=options["batching"],
-        is_batch_shared=options["is_batch_shared"],
         model_state=network.model_state if jax.tree.leaves(network.model_state) else None,
-        augment=options["augment"],
-        coupling_includes_prior=options["coupling_includes_prior"],
-        num_used=options["num_used"],
-        is_streamed=options["is_streamed"],
         network=network,
         loss=as_loss(loss, options["outputs"]),
         has_dropout=check_choice("dropout", options["dropout"], ("off", "on")) == "on",
         compute_dtype=None if dtype is None else jnp.dtype(dtype).name,
-        prepare=options["prepare"],
+        **{name: options[name] for name in (*unchanged, "is_streamed", "prepare")},
     )
     check_outputs(potential, stacklevel=4)
     return potential
@@ -279,9 +269,6 @@ def _shapes(tree: Any) -> str:
 
 
 def _cast(tree: Any, dtype: str) -> Any:
-    """Floating-point leaves in another precision; others, such as labels and token numbers, as they are."""
-
-    def cast(leaf):
-        return leaf.astype(dtype) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf
-
-    return jax.tree.map(cast, tree)
+    """Floating-point leaves in another precision; others, such as token numbers, as they are."""
+    is_real = lambda leaf: jnp.issubdtype(leaf.dtype, jnp.floating)  # noqa: E731
+    return jax.tree.map(lambda leaf: leaf.astype(dtype) if is_real(leaf) else leaf, tree)

@@ -65,11 +65,11 @@ class ConstrainedPotential(WrappedPotential):
 
         U_z(z) = U(T(z)) - tau * log |dT/dz|
 
-    so that exp(-U_z / tau) dz = exp(-U / tau) dx. The Jacobian is part of the prior energy and depends on the temperature: a run at
-    another temperature is refused.
+    so that exp(-U_z / tau) dz = exp(-U / tau) dx. The Jacobian is part of the prior energy and depends on the temperature: a
+    run at another temperature is refused.
 
-    `init`, draws and `best_position` of `iso.sample` are constrained values. The energies of a run are those of U_z. Custom loops
-    see z: pass `space.unconstrained(x)` to `Sampler.init`, and read values from `space(state.position)`.
+    `init`, draws and `best_position` of `iso.sample` are constrained values. The energies of a run are those of U_z. Custom
+    loops see z: pass `space.unconstrained(x)` to `Sampler.init`, and read values from `space(state.position)`.
 
     Attributes:
         inner: U, a function of x.
@@ -129,9 +129,10 @@ def constrain(
     """A potential over constrained parameters; see `ConstrainedPotential`.
 
     Args:
-        log_density: a function of a constrained position, normalized or not; or a potential, such as `iso.from_likelihood(...)`.
-        transforms: a transform for the whole position, or a dict of them by the names of a position that is a dict; dicts may be
-            nested, and leaves without a name in it stay free.
+        log_density: a function of a constrained position, normalized or not; or a potential, such as
+            `iso.from_likelihood(...)`.
+        transforms: a transform for the whole position, or a dict of them by the names of a position that is a dict; dicts may
+            be nested, and leaves without a name in it stay free.
         temperature: the sampler's temperature, a number; 0 for optimizers.
 
     Example:

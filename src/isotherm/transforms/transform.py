@@ -47,8 +47,8 @@ class Positive(Transform):
 
         x = log(1 + exp(z)),        log dx/dz = log sigmoid(z)
 
-    Other libraries use x = exp(z). The gradient of an energy that is linear in x then grows as exp(z), and a Langevin step from a
-    large z may not come back. Under softplus the gradient is bounded.
+    Other libraries use x = exp(z). The gradient of an energy that is linear in x then grows as exp(z), and a Langevin step from
+    a large z may not come back. Under softplus the gradient is bounded.
 
     Example:
         >>> float(Positive().forward(Positive().inverse(2.5)))
@@ -126,8 +126,8 @@ class Simplex(Transform):
 
         v_k = sigmoid(z_k - log(K - 1 - k)),    x_k = v_k * r_k,    r_k = prod_{j < k} (1 - v_j),    k = 0, ..., K - 2
 
-    and x_{K-1} = r_{K-1} is the rest. z = 0 gives equal probabilities. Densities are with respect to the first K - 1 probabilities,
-    as a Dirichlet's is; log |dx/dz| is the sum of log v_k + log(1 - v_k) + log r_k.
+    and x_{K-1} = r_{K-1} is the rest. z = 0 gives equal probabilities. Densities are with respect to the first K - 1
+    probabilities, as a Dirichlet's is; log |dx/dz| is the sum of log v_k + log(1 - v_k) + log r_k.
 
     Example:
         >>> [round(float(p), 3) for p in Simplex().forward(jnp.zeros(3))]

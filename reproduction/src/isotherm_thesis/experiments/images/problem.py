@@ -9,9 +9,9 @@ from flax import nnx
 import isotherm as iso
 from isotherm.foundation.errors import check_choice, refuse
 from isotherm.networks import bottleneck_resnet, resnet
+from isotherm.networks.architectures import ResNet
 from isotherm.networks.augment import CIFAR_DEVIATION, CIFAR_MEAN, Crop, Flip, InTurn, Normalize, cifar_augmentation
 from isotherm.networks.potential import NetworkPotential
-from isotherm.networks.residual import ResNet
 from isotherm_thesis.data import load
 from isotherm_thesis.experiments.images.setting import Setting
 from isotherm_thesis.models import frn_resnet, wide_resnet
