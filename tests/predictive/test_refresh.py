@@ -207,6 +207,6 @@ def test_wrong_refreshes_are_refused():
             refresh_statistics(potential, weights, state, wrong)
     streamed, _, _ = made("nnx", 0.9, 30, is_streamed=True)
     with pytest.raises(
-        ValueError, match="`potential` must be one with its data on the device; got one whose data stream"
+        ValueError, match="`potential` must be one with its data on the device; got one with streamed data"
     ):
         refresh_statistics(streamed, weights, state)

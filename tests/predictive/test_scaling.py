@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from isotherm.predictive.classification import nll
-from isotherm.predictive.scaling import fit_temperature, scaled
+from isotherm.predictive.classification import fit_temperature, nll, scaled
 
 
 def labeled(num, seed=0):

@@ -200,7 +200,7 @@ def test_draws_without_weight_are_no_part_of_a_path():
 def test_wrong_input_is_refused():
     with pytest.raises(ValueError, match="`run` must be at least two draws for every Gaussian"):
         fit_swag(Timed(*PATH, 7 * np.arange(30)), cycle_length=7)
-    with pytest.raises(ValueError, match="`run` must be one that knows the iterations of its draws; got Ensemble"):
+    with pytest.raises(ValueError, match="`run` must be one with the iterations of its draws; got Ensemble"):
         fit_swag(PATH, cycle_length=7)
     with pytest.raises(ValueError, match="`rank` must be an integer of at least 2"):
         fit_swag(PATH, rank=1)

@@ -12,15 +12,16 @@ from isotherm.predictive.classification import (
     calibration,
     ensemble_uncertainty,
     entropy,
+    fit_temperature,
     mutual_information,
     nll,
+    scaled,
     summarize,
 )
 from isotherm.predictive.ensembles import Ensemble, joined, trained
 from isotherm.predictive.ood import auroc, entropy_cdf, fpr95
 from isotherm.predictive.plots import plot_entropies, plot_entropy_cdfs, plot_intervals, plot_reliability
 from isotherm.predictive.regression import coverage, crps, gaussian_nll, intervals, predictive_mean, rmse
-from isotherm.predictive.scaling import fit_temperature, scaled
 from isotherm.predictive.swag import Swag, fit_swag, refresh_statistics
 
 __all__ = [

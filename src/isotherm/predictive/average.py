@@ -1,4 +1,4 @@
-"""Weighted model averages over draws and chains, one draw at a time: draws may lie on a disk."""
+"""Weighted model averages over draws and chains. Draws are read one at a time, and may be on disk."""
 
 import functools
 from collections.abc import Iterator
@@ -12,14 +12,7 @@ from jax import Array, lax
 from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import check_choice, check_integer, check_real, refuse, short
 from isotherm.networks.potential import NetworkPotential
-from isotherm.predictive.checks import (
-    check_classifier,
-    check_draws,
-    check_fit,
-    check_inputs,
-    check_labels,
-    check_network,
-)
+from isotherm.predictive.checks import check_classifier, check_draws, check_fit, check_inputs, check_labels
 from isotherm.predictive.classification import entropy, mutual_information
 from isotherm.run.estimates import normalized_weights
 
@@ -27,7 +20,7 @@ _NEGLIGIBLE = 1e-12
 
 
 class Draws(Protocol):
-    """What an average needs: a `Run`, or draws from elsewhere. Axes (chain, draw, ...), or (run, chain, draw, ...)."""
+    """A `Run`, or draws from elsewhere. Axes (chain, draw, ...), or (run, chain, draw, ...)."""
 
     @property
     def draws(self) -> Any: ...
@@ -38,15 +31,15 @@ class Draws(Protocol):
 
 
 class Prediction(NamedTuple):
-    """What an ensemble says of N examples.
+    """The predictions of an ensemble of S networks for N examples.
 
     Attributes:
-        probabilities: of the average, (N, C). A network with one logit has two classes, of which it is the second's.
-        logits: the weighted mean of the networks' logits, (N, C); with one logit, that of class 0 is 0.
-        mean_entropy: the weighted mean of the networks' own entropies, (N,).
-        draw_weights: of the networks, (S,), summing to one.
-        draw_accuracy: of every network alone, (S,), where labels were given.
-        draw_nll: the mean negative log likelihood of every network alone, likewise.
+        probabilities: of the average, (N, C). A network with one logit, that of class 1, has two classes.
+        logits: weighted mean of the networks' logits, (N, C); with one logit, that of class 0 is 0.
+        mean_entropy: weighted mean of the networks' entropies, (N,).
+        draw_weights: weights of the networks, (S,), with sum one.
+        draw_accuracy: accuracy of each network alone, (S,); None without labels.
+        draw_nll: mean negative log likelihood of each network alone, likewise.
     """
 
     probabilities: np.ndarray
@@ -58,20 +51,20 @@ class Prediction(NamedTuple):
 
     @property
     def entropy(self) -> np.ndarray:
-        """Of the average: all of its uncertainty, (N,)."""
+        """Entropy of the average, (N,): the total uncertainty."""
         return entropy(_rows(self.probabilities)).reshape(self.probabilities.shape[:-1])
 
     @property
     def mutual_information(self) -> np.ndarray:
-        """The part of the uncertainty that comes from the networks' disagreement, (N,)."""
+        """The part of the uncertainty that is due to disagreement of the networks, (N,)."""
         each = mutual_information(_rows(self.probabilities), self.mean_entropy.reshape(-1))
         return each.reshape(self.mean_entropy.shape)
 
     @property
     def best_accuracy(self) -> float:
-        """The accuracy of the best single network: the thesis' best point estimate, chosen on these very labels."""
+        """Accuracy of the best single network, chosen on the same labels: the thesis' best point estimate."""
         if self.draw_accuracy is None:
-            refuse("labels", "given to `predict`", "None", "The best network is the best on some labels.")
+            refuse("labels", "given to `predict`", "None", "Labels decide which network is the best.")
         return float(np.max(self.draw_accuracy))
 
 
@@ -86,22 +79,22 @@ def predict(
     scale: float = 1.0,
     batch_size: int = 1000,
 ) -> Prediction:
-    """The weighted average of the networks in `run` on `inputs`.
+    """The weighted average of the predictions of all networks in `run` for `inputs`.
 
-    What outputs mean is the loss's to say: logits of classes for "cross_entropy", the logit of class 1 for "binary_cross_entropy",
-    and for a function of yours what `outputs` said when the potential was made.
+    The loss determines the kind of the outputs: logits of classes for "cross_entropy", the logit of class 1 for
+    "binary_cross_entropy", and `outputs` of the potential for a loss of your own.
 
-    Every network uses its own BatchNorm statistics, and counts with its importance weight. Runs that are independent repeats are
-    averaged too; for each apart use `run.split_runs()`.
+    Every network uses its own BatchNorm statistics and its importance weight. Independent runs are averaged too; use
+    `run.split_runs()` to get them separately.
 
     Args:
         run: draws of networks' weights.
-        potential: the potential that they came from.
+        potential: the potential of these draws.
         inputs: as stored, such as uint8 images.
-        labels: class numbers from 0, one for each example; where given, every network is also judged alone.
+        labels: class numbers from 0, one for each example, to score every network alone as well.
         by: "probabilities" averages these; "logits" averages logits, as the thesis' tables do.
         scale: divides the logits of every network first (temperature scaling).
-        batch_size: examples at a time.
+        batch_size: examples per forward pass.
 
     Example:
         >>> import isotherm as iso
@@ -113,21 +106,17 @@ def predict(
         (40, 2)
     """
     check_choice("by", by, ("probabilities", "logits"))
-    check_integer("batch_size", batch_size, 1, "Give examples at a time.")
     check_real("scale", scale, "Give the temperature of the logits.", above=0.0)
-    check_draws("run", run)
+    pieces, number = _checked_pieces(run, potential, inputs, batch_size)
     kind = check_classifier(potential)
-    check_fit("run", run, potential)
     step = _step(potential, kind, float(scale))
-    pieces, number = _in_pieces(inputs, batch_size)
-    check_inputs(potential, inputs)
     targets = None
     if labels is not None:
         of_one = _shape_of_logits(run, potential, kind, inputs)
         targets = _in_pieces(check_labels(labels, (number, *of_one[:-1]), of_one[-1]), batch_size)[0]
     total: Any = None
     weights, scores = [], []
-    for draw, state, weight in each_draw(run):
+    for draw, state, weight in _each_draw(run):
         total, score = step(total, draw, state, jnp.asarray(weight, jnp.float32), pieces, targets, number)
         weights.append(weight)
         scores.append(score)
@@ -135,13 +124,12 @@ def predict(
     is_lost = ~np.isfinite(mean).all(axis=tuple(range(1, mean.ndim)))
     if is_lost.any():
         got = f"NaN for {is_lost.sum()} of {number} examples, the first of them number {np.argmax(is_lost)}"
-        remedy = "Look for NaN in `inputs`; draws of chains that diverged must have weight zero."
-        refuse("inputs", "examples for which the networks' outputs are numbers", got, remedy)
+        remedy = "Look for NaN in `inputs`; draws of diverged chains must have weight zero."
+        refuse("inputs", "examples without NaN in the networks' outputs", got, remedy)
     if by == "logits":
         mean = np.asarray(jax.nn.softmax(jnp.asarray(logits, jnp.float32)), np.float64)
     mean /= mean.sum(axis=-1, keepdims=True)
-    judged = None if labels is None else np.asarray(scores, np.float64)
-    alone = (None, None) if judged is None else (judged[:, 0], judged[:, 1])
+    alone = (None, None) if labels is None else np.asarray(scores, np.float64).T
     return Prediction(mean, logits, mean_entropy, np.asarray(weights), *alone)
 
 
@@ -149,40 +137,45 @@ def predict(
 def outputs_of_draws(
     run: Draws, potential: NetworkPotential, inputs: Any, *, batch_size: int = 1000
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Outputs of every network, (S, N, ...), and the weights of the networks, (S,): for regressions, whose outputs are small."""
-    check_draws("run", run)
-    check_network(potential)
-    check_fit("run", run, potential)
-    check_integer("batch_size", batch_size, 1, "Give examples at a time.")
-    pieces, number = _in_pieces(inputs, batch_size)
-    check_inputs(potential, inputs)
+    """Outputs of every network, (S, N, ...), and the weights of the networks, (S,). For regressions: all outputs are kept."""
+    pieces, number = _checked_pieces(run, potential, inputs, batch_size)
     forward = _forward(potential)
     found, weights = [], []
-    for draw, state, weight in each_draw(run):
+    for draw, state, weight in _each_draw(run):
         outputs = np.asarray(forward(draw, state, pieces))
         found.append(outputs.reshape(-1, *outputs.shape[2:])[:number])
         weights.append(weight)
     return np.stack(found), np.asarray(weights)
 
 
-def each_draw(run: Draws) -> Iterator[tuple[Any, Any, float]]:
-    """Draws with their model states and normalized weights, one at a time; draws without weight are left out."""
+def _each_draw(run: Draws) -> Iterator[tuple[Any, Any, float]]:
+    """Draws with their model states and normalized weights, without those of negligible weight."""
     weights = normalized_weights(np.asarray(run.log_weights))
-    for place in zip(*np.nonzero(weights > _NEGLIGIBLE), strict=True):
-        here = tuple(int(number) for number in place)
+    for place in np.argwhere(weights > _NEGLIGIBLE).tolist():
+        here = tuple(place)
         draw, state = jax.tree.map(lambda leaf: np.asarray(leaf[here]), (run.draws, run.model_state))  # noqa: B023
         yield draw, state, float(weights[here])
 
 
+def _checked_pieces(run: Draws, potential: NetworkPotential, inputs: Any, batch_size: int) -> tuple[Any, int]:
+    """The inputs as in `_in_pieces`, once they and the draws fit the potential."""
+    check_draws("run", run)
+    check_fit("run", run, potential)
+    check_integer("batch_size", batch_size, 1, "Give examples per forward pass.")
+    pieces = _in_pieces(inputs, batch_size)
+    check_inputs(potential, inputs)
+    return pieces
+
+
 def _in_pieces(inputs: Any, size: int) -> tuple[Any, int]:
-    """Examples along a new axis of batches, the last one filled up with zeros, and their number."""
+    """Examples along a new axis of batches, the last one padded with zeros, and their number."""
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(inputs)]
     lengths = {leaf.shape[:1] for leaf in leaves}
     if len(lengths) != 1 or () in lengths or any(leaf.dtype.kind not in "biufV" for leaf in leaves):
         refuse("inputs", "arrays of examples, along the first axis", short(inputs), "Give them as to the potential.")
     ((number,),) = lengths
     if number == 0:
-        refuse("inputs", "at least one example", "0 examples", "Check what was selected.")
+        refuse("inputs", "at least one example", "0 examples", "Check your selection.")
     batches = -(-number // size)
 
     def cut(leaf):
@@ -195,7 +188,7 @@ def _in_pieces(inputs: Any, size: int) -> tuple[Any, int]:
 
 
 def _rows(probabilities: np.ndarray) -> np.ndarray:
-    """One row for every prediction: an example may have several, as a sequence does."""
+    """One row for every prediction; an example such as a sequence has several."""
     return probabilities.reshape(-1, probabilities.shape[-1])
 
 
@@ -208,7 +201,7 @@ def _shape_of_logits(run: Draws, potential: NetworkPotential, kind: str, inputs:
 
 
 def _logits(kind: str, outputs: Array) -> Array:
-    """Logits of classes along the last axis. Of one logit z they are (0, z), whose softmax is (1 - sigmoid(z), sigmoid(z))."""
+    """Logits of classes along the last axis; (0, z) for one logit z."""
     if kind == "logits":
         return outputs
     flat = outputs.reshape(len(outputs))
@@ -217,12 +210,12 @@ def _logits(kind: str, outputs: Array) -> Array:
 
 @functools.lru_cache(maxsize=32)
 def _step(potential: NetworkPotential, kind: str, scale: float) -> Any:
-    """One network added to the sums."""
+    """A program that adds one network to the weighted sums, and scores it where there are targets."""
 
-    def judge(log_probabilities: Array, targets: Array, number: Array) -> Array:
+    def score(log_probabilities: Array, targets: Array, number: Array) -> Array:
         flat = log_probabilities.reshape(-1, log_probabilities.shape[-1])
         labels = targets.reshape(-1)
-        # An example may have several labels, as a sequence does.
+        # An example such as a sequence has several labels.
         num_labels = number * (len(labels) // (targets.shape[0] * targets.shape[1]))
         is_inside = jnp.arange(len(labels)) < num_labels
         right = (jnp.argmax(flat, axis=-1) == labels) & is_inside
@@ -233,13 +226,13 @@ def _step(potential: NetworkPotential, kind: str, scale: float) -> Any:
         logits = lax.map(lambda inputs: _logits(kind, potential.outputs(draw, inputs, state)), pieces) / scale
         log_probabilities = jax.nn.log_softmax(logits)
         probabilities = jnp.exp(log_probabilities)
-        # A class that is ruled out, of logit minus infinity, adds nothing.
+        # A class of probability zero adds nothing.
         parts = jnp.where(probabilities > 0, probabilities * log_probabilities, 0.0)
         entropies = -jnp.sum(parts, axis=-1)
         found = (probabilities, logits, entropies)
         found = tuple(weight * part.reshape(-1, *part.shape[2:]) for part in found)
         after = found if total is None else jax.tree.map(jnp.add, total, found)
-        return after, None if targets is None else judge(log_probabilities, targets, number)
+        return after, None if targets is None else score(log_probabilities, targets, number)
 
     return jax.jit(step)
 

@@ -1,4 +1,4 @@
-"""What the scores demand of their arguments."""
+"""Checks on the arguments of predictions and scores."""
 
 from typing import Any
 
@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isotherm.foundation.errors import refuse, short
+from isotherm.networks.checks import weight_shapes
 
 
 def check_draws(name: str, value: Any) -> None:
-    """Refuse what holds no draws, such as a potential in the place of a run."""
+    """Refuse a value without draws, such as a potential in place of a run."""
     if not all(hasattr(value, part) for part in ("draws", "model_state", "log_weights")):
         call = "`iso.predictive.predict(run, potential, inputs)`"
         refuse(name, "a run, or draws from elsewhere", short(value), f"The run comes before the potential: {call}.")
@@ -21,52 +22,45 @@ def check_draws(name: str, value: Any) -> None:
         refuse(name, "draws with axes (chain, draw, ...)", f"log weights of shape {lead}", remedy)
     for leaf in jax.tree.leaves((value.draws, value.model_state)):
         if np.shape(leaf)[: len(lead)] != lead:
-            remedy = "Give one log weight for each draw."
-            refuse(
-                name,
-                f"draws with leaves of shape ({', '.join(map(str, lead))}, ...)",
-                f"a leaf of shape {np.shape(leaf)}",
-                remedy,
-            )
+            rule = f"draws with leaves of shape ({', '.join(map(str, lead))}, ...)"
+            refuse(name, rule, f"a leaf of shape {np.shape(leaf)}", "Give one log weight for each draw.")
 
 
 def check_fit(name: str, draws: Any, potential: Any) -> None:
-    """Refuse draws of other networks than the potential's."""
-    lead, init = np.ndim(draws.log_weights), potential.init
-    weights = jax.eval_shape(init, jax.random.key(0)) if callable(init) else init
-    wanted, got = ({key: np.shape(leaf) for key, leaf in _leaves(tree)} for tree in (weights, draws.draws))
-    got = {key: shape[lead:] for key, shape in got.items()}
+    """Refuse anything but the potential of a network, and draws of another network than its own."""
+    check_network(potential)
+    wanted = _leaf_shapes(weight_shapes(potential))
+    got = {key: shape[np.ndim(draws.log_weights) :] for key, shape in _leaf_shapes(draws.draws).items()}
     if wanted != got:
         key = next(key for key in [*wanted, *got] if wanted.get(key) != got.get(key))
         shapes = (f"shape {where[key]}" if key in where else "nothing" for where in (wanted, got))
         rule, found = (f"{shape} at {key or 'the top'}" for shape in shapes)
-        remedy = "Pass the potential that the draws came from."
+        remedy = "Pass the potential that was sampled."
         refuse(name, f"draws of the potential's network, with {rule}", found, remedy)
 
 
-def _leaves(tree: Any) -> list[tuple[str, Any]]:
+def _leaf_shapes(tree: Any) -> dict[str, tuple[int, ...]]:
     found = jax.tree_util.tree_leaves_with_path(tree)
-    return [(jax.tree_util.keystr(path, simple=True, separator="."), leaf) for path, leaf in found]
+    return {jax.tree_util.keystr(path, simple=True, separator="."): np.shape(leaf) for path, leaf in found}
 
 
 def check_network(value: Any) -> None:
-    """Refuse what computes no outputs."""
+    """Refuse anything but the potential of a network."""
     if not callable(getattr(value, "outputs", None)):
         remedy = (
-            "Pass what `iso.from_nnx`, `from_linen` or `from_equinox` gave; for other draws there is `run.estimate`."
+            "Pass the result of `iso.from_nnx`, `from_linen` or `from_equinox`; for other draws use `run.estimate`."
         )
         refuse("potential", "the potential of a network", short(value), remedy)
 
 
 def check_classifier(potential: Any) -> str:
-    """Return what the outputs of a network are, "logits" or a "logit", or refuse one that has none or does not say."""
-    check_network(potential)
+    """Return the kind of the network's outputs, "logits" or "logit", or refuse any other."""
     kind = getattr(potential, "output_kind", None)
     as_they_are = "`iso.predictive.outputs_of_draws(run, potential, inputs)`"
     if kind is None:
         remedy = (
-            'Make the potential with outputs="logits" (one for each class), "logit" (of class 1), or "values" (of a regression, a '
-            f"rate). {as_they_are} gives outputs as they are."
+            'Make the potential with outputs="logits" (one for each class), "logit" (of class 1), or "values" (of a regression, '
+            f"a rate). {as_they_are} returns raw outputs."
         )
         refuse("potential", "that of a classifier", "a loss of your own that does not say what its outputs are", remedy)
     if kind == "values":
@@ -76,36 +70,34 @@ def check_classifier(potential: Any) -> str:
 
 
 def check_inputs(potential: Any, inputs: Any) -> None:
-    """Refuse inputs that the network does not take, of another shape than those that it was trained on."""
+    """Refuse inputs of another shape than the data, unless the network takes them."""
     known, found = ([np.shape(leaf) for leaf in jax.tree.leaves(tree)] for tree in (potential.data[0], inputs))
     if [shape[1:] for shape in known] == [shape[1:] for shape in found]:
         return
-    weights = potential.init(jax.random.key(0)) if callable(potential.init) else potential.init
     try:
         is_taken = [len(shape) for shape in known] == [len(shape) for shape in found]
-        jax.eval_shape(potential.outputs, weights, jax.tree.map(jnp.asarray, inputs))
+        jax.eval_shape(potential.outputs, weight_shapes(potential), jax.tree.map(jnp.asarray, inputs))
     except Exception:
         is_taken = False
     if not is_taken:
-        wanted, got = (", ".join(str(shape) for shape in shapes) for shapes in (known, found))
-        remedy = (
-            "Give examples along the first axis, each as in the data of the potential: `inputs[None]` for a single one."
-        )
+        wanted, got = (", ".join(map(str, shapes)) for shapes in (known, found))
+        remedy = "Give examples along the first axis, each as in the potential's data: `inputs[None]` for a single one."
         refuse("inputs", f"of shape {wanted} but for the number of examples", f"shape {got}", remedy)
 
 
 def as_numbers(name: str, values: Any) -> np.ndarray:
-    """Return an array in float64, or refuse what is none."""
+    """Return an array in float64, or refuse anything but numbers."""
     try:
         array = np.asarray(values)
-        # A complex number would lose a part, and text may look like numbers.
+        # Conversion drops imaginary parts, and reads numbers in text.
         if array.dtype.kind in "cSUmM":
             raise TypeError
         return array.astype(np.float64)
     except (TypeError, ValueError):
-        is_run = hasattr(values, "log_weights")
-        made = "`iso.predictive.predict(run, potential, inputs)` or `outputs_of_draws`"
-        remedy = f"A run holds networks; their predictions come from {made}." if is_run else "Give a NumPy array."
+        remedy = "Give a NumPy array."
+        if hasattr(values, "log_weights"):
+            made = "`iso.predictive.predict(run, potential, inputs)` or `outputs_of_draws`"
+            remedy = f"A run holds networks; their predictions come from {made}."
         refuse(name, "an array of numbers", short(values), remedy)
 
 
@@ -116,9 +108,8 @@ def check_weights(name: str, weights: ArrayLike | None, length: int) -> np.ndarr
         refuse(name, f"of shape ({length},)", f"shape {w.shape}", "Give one weight for each, or None for equal ones.")
     if not (np.isfinite(w).all() and (w >= 0).all() and 0 < w.sum() < np.inf):
         found = f"smallest {w.min()}, sum {w.sum()}" if length else "none"
-        refuse(
-            name, "finite and non-negative with a positive sum", found, "Subtract the largest log weight before exp."
-        )
+        remedy = "Subtract the largest log weight before exp."
+        refuse(name, "finite and non-negative with a positive sum", found, remedy)
     return w
 
 
@@ -129,7 +120,7 @@ def check_values(name: str, values: ArrayLike, length: int | None = None) -> np.
         rule = "of shape (examples,)" if length is None else f"of shape ({length},)"
         refuse(name, rule, f"shape {array.shape}", "Give one number for each example.")
     if not np.isfinite(array).all():
-        refuse(name, "finite", f"{array[~np.isfinite(array)][0]}", "Leave out the examples that have none.")
+        refuse(name, "finite", f"{array[~np.isfinite(array)][0]}", "Leave out the examples without a value.")
     return array
 
 

@@ -1,8 +1,6 @@
-"""How well a score tells examples like the training data (inside) from others (outside).
+"""How well a score separates examples like the training data (inside) from outliers (outside), which should have higher scores.
 
-A high score means an outlier; the predictive `entropy` is one such score.
-
-Differs from the thesis: it shows the distribution of entropies only; the two rates are additions.
+Differs from the thesis: it shows only the distribution of entropies; the two rates are additions.
 """
 
 import numpy as np
@@ -25,11 +23,11 @@ def auroc(
 ) -> float:
     """Area under the ROC curve: P(outside score > inside score) + P(equal) / 2.
 
-    One half is chance, one is perfect separation. Sorts the inside scores, so that it costs O(n log n).
+    One half is chance, one is perfect separation. It costs O(n log n).
 
     Args:
-        inside: scores of examples like the training data.
-        outside: scores of outliers, which ought to be higher.
+        inside: scores of examples like the training data, such as their predictive entropies.
+        outside: scores of outliers, which should be higher.
         inside_weights: non-negative weights of the inside examples; equal if None.
         outside_weights: the same for the outside examples.
 
@@ -55,15 +53,15 @@ def fpr95(
     outside_weights: ArrayLike | None = None,
     level: float = 0.95,
 ) -> float:
-    """Share of outliers taken for inliers when 95 % of the inliers are accepted.
+    """Share of outliers that are accepted when 95 % of the inliers are accepted.
 
-    The positives are the inliers. An example is accepted when its score is at most t, the least inside score with
-    P(inside score <= t) >= level. Returned is the false positive rate P(outside score <= t): zero is best. Authors who
-    call the outliers positive report another number under the same name.
+    The positives are the inliers. An example is accepted when its score is at most t, the least inside score with P(inside
+    score <= t) >= level. Returned is the false positive rate P(outside score <= t): zero is best. Authors who call the outliers
+    positive report another number under the same name.
 
     Args:
         inside: scores of examples like the training data.
-        outside: scores of outliers, which ought to be higher.
+        outside: scores of outliers, which should be higher.
         inside_weights: non-negative weights of the inside examples; equal if None.
         outside_weights: the same for the outside examples.
         level: share of inliers to accept, above 0 and at most 1.
@@ -88,10 +86,10 @@ def entropy_cdf(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Weighted empirical distribution function, right-continuous: F(x) = sum_i w_i 1{v_i <= x} / sum_i w_i.
 
-    On outliers a good model has high entropies, so the lower curve is the better one.
+    On outliers a good model has high entropies: the lower curve is better.
 
     Args:
-        values: entropies, or any other score, one for each example.
+        values: entropies or other scores, one for each example.
         grid: where to evaluate F; the sorted distinct values if None.
         weights: non-negative weights of the examples; equal if None.
 

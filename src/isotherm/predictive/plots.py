@@ -1,4 +1,4 @@
-"""Pictures of calibration, of entropies and of intervals, with Matplotlib."""
+"""Plots of calibration, entropies and intervals, with Matplotlib."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,12 +19,11 @@ from isotherm.run.plots import canvas
 def plot_reliability(calibration: Calibration, axis: Any = None) -> Any:
     """Accuracy against confidence, with the share of examples in each bin below. Returns Matplotlib's figure.
 
-    Bars that end below the dashed diagonal, that of calibrated predictions, are over-confident. The title holds the expected
-    calibration error.
+    Bars below the dashed diagonal are over-confident. The title holds the expected calibration error.
 
     Args:
-        calibration: what `calibration` returned.
-        axis: where to draw; a new figure if None. The shares go into an inset below it.
+        calibration: the result of `calibration`.
+        axis: where to draw, with an inset below it for the shares; a new figure if None.
 
     Example:
         >>> from isotherm.predictive.classification import calibration
@@ -53,9 +52,7 @@ def plot_reliability(calibration: Calibration, axis: Any = None) -> Any:
 def plot_entropy_cdfs(
     values: Mapping[str, ArrayLike], weights: Mapping[str, ArrayLike] | None = None, axis: Any = None
 ) -> Any:
-    """Distribution functions of entropies, one step curve for each name. Returns Matplotlib's figure.
-
-    On outliers the lower curve is the better one.
+    """Distribution functions of entropies by name; on outliers the lower curve is better. Returns Matplotlib's figure.
 
     Args:
         values: entropies of examples by the name of the model.
@@ -79,7 +76,7 @@ def plot_entropy_cdfs(
     end = max(grid[-1] for grid, _ in curves.values())
     figure, (axis,) = canvas(axis, 1, (6.4, 3.6))
     for name, (grid, cdf) in curves.items():
-        # Every curve spans the whole axis, so that none seems to stop early.
+        # Every curve spans the whole axis.
         axis.step(np.concatenate([[start], grid, [end]]), np.concatenate([[0.0], cdf, [1.0]]), where="post", label=name)
     axis.set(xlabel="entropy (nats)", ylabel="share of examples at or below", ylim=(0, 1.02))
     # Outside, because a curve may pass through any corner.
@@ -96,13 +93,13 @@ def plot_entropies(
     bins: int = 30,
     axis: Any = None,
 ) -> Any:
-    """Histograms of entropies on examples like the training data and on others. Returns Matplotlib's figure.
+    """Histograms of entropies of examples like the training data and of outliers. Returns Matplotlib's figure.
 
-    The less they overlap, the better the entropy tells them apart. The title holds the area under the ROC curve.
+    The less they overlap, the better the entropy separates them. The title holds the area under the ROC curve.
 
     Args:
         inside: entropies, or another score, of examples like the training data.
-        outside: the same of outliers, which ought to be higher.
+        outside: the same for outliers, which should be higher.
         inside_weights: non-negative weights of the inside examples; equal if None.
         outside_weights: the same for the outside examples.
         bins: cells from the lowest to the highest value.
@@ -143,17 +140,17 @@ def plot_intervals(
 ) -> Any:
     """Predicted means of a regression with central intervals, and the targets. Returns Matplotlib's figure.
 
-    With `at`, such as the one input of a regression on a line, a curve inside a band; without it, an interval for each example
-    against its predicted mean, where targets ought to lie about the dashed diagonal. With `noise`, targets outside their
-    intervals are drawn apart, and the title has the share of those inside.
+    With `at`, such as the input of a one-dimensional regression, a curve inside a band; without it, an interval for each
+    example against its predicted mean, with targets scattered about the dashed diagonal. With `noise`, targets outside their
+    intervals are marked, and the title has the share of those inside.
 
     Args:
         means: predictions of the draws, shape (draws, examples), as `outputs_of_draws` gives them.
-        targets: what was observed, one for each example; None draws none.
-        at: where the examples stand on the horizontal axis; None is at their predicted means.
+        targets: observed values, one for each example; None draws none.
+        at: horizontal positions of the examples; None is their predicted means.
         level: probability inside, above 0 and below 1.
         draw_weights: importance weights of the draws.
-        noise: standard deviations of the targets, as for `intervals`; without it intervals are those of the mean.
+        noise: standard deviations of the targets, as for `intervals`; without it the intervals are of the mean.
         axis: where to draw; a new figure if None.
 
     Example:
@@ -175,7 +172,7 @@ def plot_intervals(
         axis.plot(places[order], middle[order], color="C0", label="predicted mean")
     if targets is not None:
         values = check_values("targets", targets, len(middle))
-        # Of intervals of the mean nothing is promised for targets.
+        # Intervals of the mean do not claim to contain targets.
         is_outside = ((values < low) | (high < values)) & (noise is not None)
         for name, chosen, color in (("target", ~is_outside, "0.2"), ("target outside", is_outside, "C3")):
             if chosen.any():

@@ -1,10 +1,10 @@
-"""How good the predicted distributions of real targets are, for an ensemble of weighted draws.
+"""Scores and intervals of the predicted distributions of real targets, for an ensemble of weighted draws.
 
-Draw s predicts `means[s, i]` for example i, with the noise standard deviation sigma_si where `noise` is given: one
-number, one for each draw, or one for each draw and example. The prediction for example i is the mixture
-sum_s v_s N(means[s, i], sigma_si^2), or the draws themselves without noise. `draw_weights` are importance weights of
-the draws, of any sum (v_s is their share); `weights` are weights w_i of the examples. Both are non-negative, and equal
-if None. Draws of weight zero are not read, so that a diverged chain may hold NaN.
+Draw s predicts `means[s, i]` for example i, with the noise standard deviation sigma_si where `noise` is given: one number, one
+for each draw, or one for each draw and example. The prediction for example i is the mixture sum_s v_s N(means[s, i],
+sigma_si^2), or the draws themselves without noise. `draw_weights` are importance weights of the draws, of any sum (v_s is their
+share); `weights` are weights w_i of the examples. Both are non-negative, and equal if None. Draws of weight zero are not read,
+so that a diverged chain may hold NaN.
 
 Differs from the thesis: it reports `rmse` of the weighted mean on the UCI data; the other scores are additions.
 """
@@ -58,19 +58,13 @@ def gaussian_nll(
 ) -> float:
     """Negative log density of the mixture: the weighted mean over examples of -log sum_s v_s N(y_i; means_si, sigma_si^2).
 
-    The logarithm is taken after the average over draws, so that one draw that fits is enough.
-
     Example:
         >>> round(gaussian_nll([[0.0], [0.0]], [1.0, 2.0], [0.0], draw_weights=[1.0, 3.0]), 4)
         1.3889
     """
     if noise is None:
-        refuse(
-            "noise",
-            "the standard deviation of a target",
-            "None",
-            "Draws without noise have no density; `crps` scores them.",
-        )
+        remedy = "Draws without noise have no density; `crps` scores them."
+        refuse("noise", "the standard deviation of a target", "None", remedy)
     mu, v, sd = _draws(means, draw_weights, noise)
     y = check_values("targets", targets, mu.shape[1])
     w = check_weights("weights", weights, len(y))
@@ -88,7 +82,7 @@ def crps(
 ) -> float:
     """Continuous ranked probability score: the weighted mean over examples of the integral of (F_i(x) - 1{y_i <= x})^2 dx.
 
-    It is E|X - y| - E|X - X'| / 2 for independent X and X' of the predicted distribution, in the unit of the targets, and the
+    It is E|X - y| - E|X - X'| / 2 for independent X and X' from the predicted distribution, in the unit of the targets, and the
     absolute error when all draws agree. Both forms are exact:
 
         draws:    E|X - X'| / 2 = sum_s V_s (1 - V_s) (x_(s+1) - x_(s)), sorted, with V_s the weight up to x_(s)
@@ -112,7 +106,7 @@ def crps(
         spread = np.sum(total * (1 - total) * np.diff(np.take_along_axis(mu, order, axis=0), axis=0), axis=0)
         return float(np.average(v @ np.abs(mu - y) - spread, weights=w))
     spread = np.zeros_like(y)
-    # One draw against those before it at a time, so that no array is larger than `means`.
+    # Each draw against the draws before it: no array is larger than `means`.
     for s in range(len(v)):
         pairs = _absolute(mu[:s] - mu[s], np.hypot(sd[:s], sd[s]))
         spread += v[s] * (v[:s] @ pairs) + 0.5 * v[s] ** 2 * _absolute(0.0, np.sqrt(2) * sd[s])
@@ -170,7 +164,7 @@ def _quantile(mu: np.ndarray, v: np.ndarray, sd: np.ndarray | None, q: float) ->
         order = np.argsort(mu, axis=0)
         place = np.argmax(np.cumsum(v[order], axis=0) >= q - ROUNDING, axis=0)
         return np.take_along_axis(mu, np.take_along_axis(order, place[None], axis=0), axis=0)[0]
-    # A mixture's quantile lies between the least and the largest quantile of its parts.
+    # A mixture's quantile lies between the smallest and the largest quantile of its parts.
     parts = mu + sd * scipy.special.ndtri(q)
     low, high = parts.min(axis=0), parts.max(axis=0)
     for _ in range(NUM_BISECTIONS):
@@ -181,7 +175,7 @@ def _quantile(mu: np.ndarray, v: np.ndarray, sd: np.ndarray | None, q: float) ->
 
 
 def _draws(means: ArrayLike, draw_weights: ArrayLike | None, noise: ArrayLike | None = 1.0) -> tuple[np.ndarray, ...]:
-    """Means, weights of sum one, and standard deviations of the draws that have weight."""
+    """Means, normalized weights, and standard deviations of the draws with weight."""
     mu = as_numbers("means", means)
     if mu.ndim != 2 or not mu.size:
         remedy = "Put the draws first. Of outputs with an axis of one take `outputs[..., 0]`."
@@ -194,8 +188,8 @@ def _draws(means: ArrayLike, draw_weights: ArrayLike | None, noise: ArrayLike | 
     sd = np.broadcast_to(sd[:, None] if sd.ndim == 1 else sd, mu.shape)
     mu, sd, v = mu[v > 0], sd[v > 0], v[v > 0] / v.sum()
     if not np.isfinite(mu).all():
-        found = mu[~np.isfinite(mu)][0]
-        refuse("means", "finite in draws that have weight", f"{found}", "Give diverged draws the weight zero.")
+        remedy = "Give diverged draws the weight zero."
+        refuse("means", "finite in draws that have weight", mu[~np.isfinite(mu)][0], remedy)
     if not (np.isfinite(sd).all() and (sd > 0).all()):
         refuse("noise", "finite and above 0", f"smallest {sd.min()}", "Give a standard deviation, not its logarithm.")
     return mu, v, sd

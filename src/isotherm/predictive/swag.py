@@ -1,4 +1,4 @@
-"""SWAG: a Gaussian of low rank plus diagonal, fitted to the path of SGD, and networks drawn from it."""
+"""SWAG: a low-rank plus diagonal Gaussian, fitted to the path of SGD, and networks drawn from it."""
 
 import dataclasses
 from typing import Any
@@ -18,7 +18,7 @@ from isotherm.predictive.checks import check_draws, check_network
 from isotherm.predictive.ensembles import Ensemble
 from isotherm.run.estimates import normalized_weights
 
-# Statistics that differ by less have forgotten the state from before, but for rounding.
+# Statistics that differ by less do not depend on the previous state.
 _SAME = 1e-6
 
 
@@ -26,23 +26,23 @@ _SAME = 1e-6
 class Swag:
     r"""Gaussians N(mean, (D + A A^T / (K - 1)) / 2), one for each path.
 
-    mean is that of the path's networks, D the diagonal of their variances, and the columns of A the deviations of the last K of
-    them from the running mean. Networks count with their importance weights w: means are weighted, and a column is multiplied by
-    the root of its weight over the mean weight of the K. A path with fewer than K networks has columns of zeros.
+    mean is the mean of the path's networks, D the diagonal of their variances, and the columns of A are the deviations of the
+    last K networks from the running mean. All are weighted by importance: a column is multiplied by the root of its weight over
+    the mean weight of the K. A path with fewer than K networks has columns of zeros.
 
     Attributes:
         means: leaves (G, ...), one row for each Gaussian.
         variances: likewise.
         deviations: leaves (G, K, ...).
         model_state: of the last network of each path, (G, ...).
-        log_weights: of the Gaussians, (G,): the mean weight of the networks of each path.
+        log_weights: of the Gaussians, (G,): from the mean weight of each path's networks.
 
     Reference:
-        Maddox et al. 2019, Algorithm 1 and equation (1); several paths are Wilson and Izmailov's MultiSWAG, and the cycles of one
-        path are the thesis' cycSWAG.
+        Maddox et al. 2019, Algorithm 1 and equation (1); several paths are Wilson and Izmailov's MultiSWAG, and the cycles of
+        one path are the thesis' cycSWAG.
 
-    Differs from the thesis: it trains every drawn network for an epoch before it is evaluated, which `trained` does; `sample` alone
-    refreshes the BatchNorm statistics only, as Maddox et al. do.
+    Differs from the thesis: it trains every drawn network for an epoch before it is evaluated, which `trained` does; `sample`
+    alone refreshes the BatchNorm statistics only, as Maddox et al. do.
     """
 
     means: Any
@@ -53,7 +53,7 @@ class Swag:
 
     @property
     def num_gaussians(self) -> int:
-        """How many paths were fitted."""
+        """The number of fitted paths."""
         return len(jax.tree.leaves(self.means)[0])
 
     def sample(
@@ -65,25 +65,25 @@ class Swag:
         potential: NetworkPotential | None = None,
         num_refresh: int | None = None,
     ) -> Ensemble:
-        """`num` networks from every Gaussian, each counting as the mean network of its path does.
+        """`num` networks from every Gaussian, with its weight.
 
         Args:
-            num: of networks.
+            num: number of networks per Gaussian.
             seed: of all randomness.
-            scale: of the variance.
-            potential: whose data every network gets BatchNorm statistics from, as `refresh_statistics` does; None where there are
-                none.
-            num_refresh: batches of a refresh; None is one epoch.
+            scale: factor on the variance.
+            potential: source of data for the BatchNorm statistics of every network (`refresh_statistics`); None without
+                BatchNorm.
+            num_refresh: batches for these statistics; None is one epoch.
         """
         check_integer("num", num, 1, "Give the number of networks per Gaussian.")
         check_real("scale", scale, "Give a factor on the variance.", minimum=0.0)
         if jax.tree.leaves(self.model_state) and potential is None:
-            remedy = "Networks between those of the path need statistics of their own."
+            remedy = "Drawn networks need BatchNorm statistics of their own."
             refuse("potential", "given for networks with BatchNorm", "None", remedy)
         if num_refresh is not None:
             check_integer("num_refresh", num_refresh, 1, "Give batches, or None for one epoch.")
-        key = seed_key(seed)
-        draws = jax.tree.map(np.asarray, _draw(key, self.means, self.variances, self.deviations, num, scale))
+        found = _draw(seed_key(seed), self.means, self.variances, self.deviations, num, scale)
+        draws = jax.tree.map(np.asarray, found)
         log_weights = np.tile(self.log_weights[:, None], num)
         if not jax.tree.leaves(self.model_state):
             return Ensemble(draws, (), log_weights)
@@ -92,22 +92,26 @@ class Swag:
             refresh_statistics(potential, _at(draws, (gaussian, number)), _at(self.model_state, gaussian), num_refresh)
             for gaussian, number in np.ndindex(*log_weights.shape)
         ]
-        stack = lambda *leaves: np.stack(leaves).reshape(*log_weights.shape, *leaves[0].shape)  # noqa: E731
-        return Ensemble(draws, jax.tree.map(stack, *states), log_weights)
+
+        def stacked(*leaves):
+            return np.stack(leaves).reshape(*log_weights.shape, *leaves[0].shape)
+
+        return Ensemble(draws, jax.tree.map(stacked, *states), log_weights)
 
 
 @checked_call(prefix="iso.predictive.")
 def fit_swag(run: Draws, *, rank: int = 20, cycle_length: int | None = None) -> Swag:
-    """The Gaussians of a run of SGD: one for each chain, and for each cycle of a chain.
+    """The Gaussians of a run of SGD: one for each chain, or for each cycle of each chain.
 
-    Take a run of `iso.swag` (or of `iso.msgd` with a constant or cyclical step size) with one draw an epoch and a burn-in. Draws
-    count with their weights: those of a chain that diverged are left out, and a path with fewer than two others has no Gaussian.
+    Use it after `iso.swag` (or `iso.msgd` with a constant or cyclical step size) with one draw per epoch and a burn-in. Draws
+    have their importance weights: draws of weight zero, as in a diverged chain, are left out, and a path with fewer than two
+    others has no Gaussian.
 
     Args:
-        run: draws of SGD; they may lie on a disk.
-        rank: K, at most the draws of the longest path.
-        cycle_length: iterations of a cycle, as given to `iso.swag`: the draws of each get a Gaussian of their own, which is
-            cycSWAG. None is SWAG, with one Gaussian for each chain (several chains are MultiSWAG).
+        run: draws of SGD, in memory or on disk.
+        rank: K, at most the number of draws of the longest path.
+        cycle_length: iterations of a cycle, as for `iso.swag`, for one Gaussian per cycle (cycSWAG); None fits one Gaussian for
+            each chain (SWAG; MultiSWAG for several chains).
     """
     check_integer("rank", rank, 2, "Give the columns of the low-rank part.")
     check_draws("run", run)
@@ -117,7 +121,7 @@ def fit_swag(run: Draws, *, rank: int = 20, cycle_length: int | None = None) -> 
     if cycle_length is not None:
         times = getattr(run, "iterations", None)
         if times is None:
-            refuse("run", "one that knows the iterations of its draws", type(run).__name__, "Give a `Run`.")
+            refuse("run", "one with the iterations of its draws", type(run).__name__, "Give a `Run`.")
         cycles = np.asarray(times) // check_integer("cycle_length", cycle_length, 1, "Give iterations.")
     stretches = [np.flatnonzero(cycles == cycle) for cycle in np.unique(cycles)]
     fewest = min(len(stretch) for stretch in stretches)
@@ -134,9 +138,8 @@ def fit_swag(run: Draws, *, rank: int = 20, cycle_length: int | None = None) -> 
     # All Gaussians have one rank: they are stacked.
     rank = min(rank, max(len(used) for _, used, _ in paths))
     fitted = [_fit(run, chain, used, weights[chain][used], rank) for chain, used, _ in paths]
-    stack = lambda *leaves: np.stack(leaves)  # noqa: E731
-    means, variances, deviations, states = (jax.tree.map(stack, *parts) for parts in zip(*fitted, strict=True))
     masses = np.array([mass for _, _, mass in paths])
+    means, variances, deviations, states = jax.tree.map(lambda *leaves: np.stack(leaves), *fitted)
     return Swag(means, variances, deviations, states, np.log(masses / masses.max()))
 
 
@@ -146,14 +149,14 @@ def refresh_statistics(
 ) -> Any:
     """The model state with BatchNorm statistics of the network at `weights`: their plain mean over batches of the data.
 
-    Nothing of the statistics in `model_state` is left. What a module keeps besides, or averages in a way of its own, is carried
-    from batch to batch in training mode, and is that after the last one.
+    The BatchNorm statistics in `model_state` are replaced. Any other state is carried from batch to batch in training mode, to
+    its value after the last one.
 
     Args:
-        potential: the network and its data. Batches are as in sampling, augmented.
+        potential: the network and its data. Batches are augmented, as in sampling.
         weights: of one network.
         model_state: of a network, such as the last one of a path.
-        num_batches: how many batches; None is one epoch.
+        num_batches: number of batches; None is one epoch.
 
     Reference:
         Izmailov et al. 2018, "Averaging weights leads to wider optima and better generalization", section 3.2.
@@ -161,7 +164,7 @@ def refresh_statistics(
     check_network(potential)
     if potential.is_streamed:
         remedy = "Make it again with `is_streamed=False`, and with as many examples as fit."
-        refuse("potential", "one with its data on the device", "one whose data stream", remedy)
+        refuse("potential", "one with its data on the device", "one with streamed data", remedy)
     number = 1 if potential.batch_size is None else -(-potential.num_data // potential.batch_size)
     if num_batches is not None:
         number = check_integer("num_batches", num_batches, 1, "Give batches, or None for one epoch.")
@@ -182,7 +185,7 @@ def _refresh(potential: NetworkPotential, number: Array, weights: Any, model_sta
         return state, jax.tree.map(lambda m, s: m + (s - m) / (k + 1) if is_number(m) else s, mean, state)
 
     def chosen(mean, last, once, again):
-        # What depends on the state from before is no statistic of a batch.
+        # A value that depends on the previous state is no statistic of one batch.
         if not is_number(mean):
             return last
         return jnp.where(jnp.all(jnp.abs(once - again) <= _SAME * (1.0 + jnp.abs(once))), mean, last)
@@ -196,21 +199,17 @@ def _refresh(potential: NetworkPotential, number: Array, weights: Any, model_sta
 
 def _fit(run: Draws, chain: tuple[int, ...], places: np.ndarray, weights: np.ndarray, rank: int) -> tuple[Any, ...]:
     """Weighted moments and deviations of one path, read one draw at a time."""
-    mean = square = None
+    mean = square = jax.tree.map(lambda leaf: np.zeros(leaf.shape[len(chain) + 1 :]), run.draws)
     columns: list[Any] = []
     for place, share in zip(places.tolist(), weights / np.cumsum(weights), strict=True):
         draw = jax.tree.map(lambda leaf: np.asarray(leaf[(*chain, place)], np.float64), run.draws)  # noqa: B023
-        if mean is None or square is None:
-            mean, square = draw, jax.tree.map(np.square, draw)
-        else:
-            mean = jax.tree.map(lambda m, x: m + share * (x - m), mean, draw)  # noqa: B023
-            square = jax.tree.map(lambda m, x: m + share * (x**2 - m), square, draw)  # noqa: B023
+        mean = jax.tree.map(lambda m, x: m + share * (x - m), mean, draw)  # noqa: B023
+        square = jax.tree.map(lambda m, x: m + share * (x**2 - m), square, draw)  # noqa: B023
         columns = [*columns, jax.tree.map(np.subtract, draw, mean)][-rank:]
     variance = jax.tree.map(lambda s, m: np.maximum(s - m**2, 1e-30), square, mean)
     state = jax.tree.map(lambda leaf: np.asarray(leaf[(*chain, int(places[-1]))]), run.model_state)
-    single = lambda tree: jax.tree.map(lambda leaf: leaf.astype(np.float32), tree)  # noqa: E731
     last = weights[-rank:]
-    # A shorter path is divided by its own number of columns less one, as A A^T / (K - 1) divides the others.
+    # `_draw` divides by K - 1; a shorter path is divided by its own number of columns less one.
     scales = np.sqrt(last / last.mean() * (rank - 1) / (len(last) - 1))
 
     def stacked(*leaves):
@@ -218,7 +217,8 @@ def _fit(run: Draws, chain: tuple[int, ...], places: np.ndarray, weights: np.nda
         filled[: len(leaves)] = np.stack(leaves) * scales.reshape(-1, *(1,) * leaves[0].ndim)
         return filled
 
-    return single(mean), single(variance), single(jax.tree.map(stacked, *columns)), state
+    moments = mean, variance, jax.tree.map(stacked, *columns)
+    return *jax.tree.map(lambda leaf: leaf.astype(np.float32), moments), state
 
 
 def _draw(key: Any, means: Any, variances: Any, deviations: Any, num: int, scale: float) -> Any:

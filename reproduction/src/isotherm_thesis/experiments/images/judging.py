@@ -5,9 +5,17 @@ from typing import Any
 import numpy as np
 import scipy
 
-from isotherm.predictive.classification import accuracy, brier, brier_ood, calibration, entropy, nll
+from isotherm.predictive.classification import (
+    accuracy,
+    brier,
+    brier_ood,
+    calibration,
+    entropy,
+    fit_temperature,
+    nll,
+    scaled,
+)
 from isotherm.predictive.ood import auroc, entropy_cdf
-from isotherm.predictive.scaling import fit_temperature, scaled
 from isotherm_thesis.experiments.images.averages import Averages
 from isotherm_thesis.experiments.images.problem import ImageData
 
