@@ -16,9 +16,6 @@ from jax import Array, lax
 
 from isotherm.foundation.errors import check_integer, check_real, refuse
 
-CIFAR_MEAN = (0.4914, 0.4822, 0.4465)
-CIFAR_DEVIATION = (0.2023, 0.1994, 0.2010)
-MNIST_MEAN, MNIST_DEVIATION = (0.1307,), (0.3081,)
 _CANDIDATES = 10
 
 Augmentation = Callable[[Array, tuple[Array, Any]], tuple[Array, Any]]

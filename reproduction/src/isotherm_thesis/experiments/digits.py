@@ -9,12 +9,12 @@ import numpy as np
 
 import isotherm as iso
 from isotherm.demo.result import Row
-from isotherm.networks import CNN
-from isotherm.networks.augment import MNIST_DEVIATION, MNIST_MEAN, Crop, Flip, InTurn, Normalize
+from isotherm.networks import Crop, Flip, InTurn, Normalize
 from isotherm.predictive import Prediction, accuracy, predict
 from isotherm.run.run import Run
 from isotherm_thesis.data import load
 from isotherm_thesis.experiments import small_sets
+from isotherm_thesis.models import CNN
 
 LOSS_RANGE = "loss range, last half"
 
@@ -123,7 +123,7 @@ def potential_of(config: DigitsConfig, digits: Digits, num_classes: int) -> Any:
         weight_decay=config.weight_decay,
         coupling_includes_prior=False,
         compute_dtype=config.compute_dtype,
-        prepare=Normalize(MNIST_MEAN, MNIST_DEVIATION),
+        prepare=Normalize((0.1307,), (0.3081,)),
         augment=InTurn((Crop(padding), Flip())),
     )
 

@@ -8,17 +8,16 @@ from flax import nnx
 
 import isotherm as iso
 from isotherm.foundation.errors import check_choice, refuse
-from isotherm.networks import bottleneck_resnet, resnet
-from isotherm.networks.architectures import ResNet
-from isotherm.networks.augment import CIFAR_DEVIATION, CIFAR_MEAN, Crop, Flip, InTurn, Normalize, cifar_augmentation
+from isotherm.networks import Crop, Flip, InTurn, Normalize, cifar_augmentation
 from isotherm.networks.potential import NetworkPotential
 from isotherm_thesis.data import load
 from isotherm_thesis.experiments.images.setting import Setting
-from isotherm_thesis.models import frn_resnet, wide_resnet
+from isotherm_thesis.models import ResNet, bottleneck_resnet, frn_resnet, resnet, wide_resnet
 
 # The split of held-out images is the same for all seeds and methods.
 _SPLIT_SEED = 2021
 _NUM_KNOWN_DIGITS = 8
+_MEAN, _DEVIATION = (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)
 
 NETWORKS: dict[str, Callable[[int, int, nnx.Rngs], nnx.Module]] = {
     "resnet8": lambda classes, channels, rngs: ResNet(1, classes, num_channels=channels, rngs=rngs),
@@ -100,7 +99,7 @@ def potential_of(setting: Setting, data: ImageData) -> NetworkPotential:
     channels = data.train[0].shape[-1]
     make = NETWORKS[check_choice("network", setting.network, tuple(NETWORKS))]
     is_color = channels == 3
-    normalize = Normalize(CIFAR_MEAN, CIFAR_DEVIATION) if is_color else Normalize((0.3,), (0.37,))
+    normalize = Normalize(_MEAN, _DEVIATION) if is_color else Normalize((0.3,), (0.37,))
     augment = cifar_augmentation() if is_color else InTurn((Crop(1), Flip()))
     return iso.networks.from_nnx(
         lambda rngs: make(data.num_classes, channels, rngs),

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from isotherm.networks import CNN, MLP, bottleneck_resnet, num_parameters, resnet
+from isotherm.networks import MLP, num_parameters
+from isotherm_thesis.models import CNN, bottleneck_resnet, resnet, wide_resnet
 
 KEY = nnx.Rngs(0)
 
@@ -16,11 +17,14 @@ def shapes_only(build):
     return nnx.eval_shape(lambda: build(nnx.Rngs(0)))
 
 
-# With padded shortcuts, as published beside He et al.'s 0.27, 0.46 and 0.85 million.
+# With padded shortcuts, as published beside He et al.'s 0.27, 0.46 and 0.85 million; wide ones: 36.5 and 11.0 million.
 PUBLISHED = {
     "ResNet-20": (lambda r: resnet(20, 10, shortcut="padding", rngs=r), 269_722),
     "ResNet-32": (lambda r: resnet(32, 10, shortcut="padding", rngs=r), 464_154),
     "ResNet-56": (lambda r: resnet(56, 10, shortcut="padding", rngs=r), 853_018),
+    "WRN-28-10": (lambda r: wide_resnet(28, 10, 10, rngs=r), 36_479_194),
+    "WRN-28-10, 100 classes": (lambda r: wide_resnet(28, 10, 100, rngs=r), 36_536_884),
+    "WRN-16-8": (lambda r: wide_resnet(16, 8, 10, rngs=r), 10_961_370),
     "MLP 784-50-10": (lambda r: MLP(784, (50,), 10, rngs=r), 784 * 50 + 50 + 510),
     "CNN": (lambda r: CNN(rngs=r), 832 + 51_264 + 49 * 64 * 50 + 50 + 255),
 }
@@ -70,6 +74,7 @@ def test_convolutions_start_by_fan_out():
     [
         lambda r: resnet(8, 10, rngs=r),
         lambda r: bottleneck_resnet(10, num_blocks=1, rngs=r),
+        lambda r: wide_resnet(10, 1, 10, rngs=r),
     ],
 )
 def test_image_networks_give_logits_and_keep_statistics(build):
@@ -86,5 +91,7 @@ def test_image_networks_give_logits_and_keep_statistics(build):
 def test_wrong_depths_are_refused():
     with pytest.raises(ValueError, match="`depth` must be 6 n"):
         resnet(21, 10, rngs=KEY)
+    with pytest.raises(ValueError, match="`depth` must be 6 n"):
+        wide_resnet(20, 2, 10, rngs=KEY)
     with pytest.raises(ValueError, match="`shortcut` must be one of"):
         resnet(20, 10, shortcut="none", rngs=KEY)
