@@ -42,13 +42,8 @@ def accuracy(probabilities: ArrayLike, labels: ArrayLike, weights: ArrayLike | N
 def nll(probabilities: ArrayLike, labels: ArrayLike, weights: ArrayLike | None = None, is_sum: bool = False) -> float:
     """Negative log likelihood in nats: the mean of -log p_{i, y_i}, or its sum, weighted by w_i.
 
-    Probabilities below 1e-30 count as 1e-30. With `is_sum` the weights are used as they are, not divided by their sum.
-
-    Args:
-        probabilities: as for all scores of classes, shape (examples, classes).
-        labels: integers in [0, classes).
-        weights: of the examples; equal if None.
-        is_sum: whether to return the sum over examples, which the thesis prints for 10,000 test images.
+    Probabilities below 1e-30 count as 1e-30. With `is_sum` it is the sum over examples, which the thesis prints for 10,000 test
+    images, and the weights are not divided by their sum.
 
     Example:
         >>> round(nll([[0.5, 0.5], [0.2, 0.8]], [0, 1], weights=[3.0, 1.0], is_sum=True), 4)  # 3 log 2 + log 1.25
@@ -119,13 +114,7 @@ def calibration(
 ) -> Calibration:
     """Confidence against accuracy in M bins of equal width: bin b holds top probabilities in ((b - 1)/M, b/M].
 
-    The error is biased upwards when bins hold few examples: compare models on the same examples and bins.
-
-    Args:
-        probabilities: as for all scores of classes, shape (examples, classes).
-        labels: integers in [0, classes).
-        num_bins: number of bins, M.
-        weights: of the examples; equal if None.
+    M is `num_bins`. The error is biased upwards when bins hold few examples: compare models on the same examples and bins.
 
     Example:
         >>> found = calibration([[0.9, 0.1], [0.3, 0.7]], [0, 0], num_bins=2)
