@@ -50,7 +50,6 @@ class Normalize:
             refuse("deviation", "as many numbers as `mean`", got, "Give one for each channel, or one for all.")
 
     def __call__(self, images: Array) -> Array:
-        """Scaled images."""
         images = jnp.asarray(images)
         if jnp.issubdtype(images.dtype, jnp.integer) and images.dtype != jnp.uint8:
             remedy = "Convert bytes by `images.astype(np.uint8)`; divide others by their white level, so that they are in [0, 1]."
@@ -73,7 +72,6 @@ class Crop:
         check_integer("padding", self.padding, 1, "Give the largest shift in pixels.")
 
     def __call__(self, key: Array, batch: tuple[Array, Any]) -> tuple[Array, Any]:
-        """A batch of shifted images."""
         images, targets = batch
         side = (self.padding, self.padding)
         padded = jnp.pad(images, ((0, 0), side, side, (0, 0)))
@@ -90,7 +88,6 @@ class Flip:
     """Mirrors every image from left to right with probability one half."""
 
     def __call__(self, key: Array, batch: tuple[Array, Any]) -> tuple[Array, Any]:
-        """A batch with some images mirrored."""
         images, targets = batch
         is_mirrored = jax.random.uniform(key, (len(images), 1, 1, 1)) < 0.5
         return jnp.where(is_mirrored, images[:, :, ::-1], images), targets
@@ -125,7 +122,6 @@ class Erase:
                 refuse(name, "a range (low, high) above 0", repr((low, high)), "Give the smaller number first.")
 
     def __call__(self, key: Array, batch: tuple[Array, Any]) -> tuple[Array, Any]:
-        """A batch in which some images have a filled rectangle."""
         images, targets = batch
         number, height, width, channels = images.shape
         if len(self.fill) != channels:
@@ -157,7 +153,6 @@ class InTurn:
     steps: tuple[Augmentation, ...]
 
     def __call__(self, key: Array, batch: tuple[Array, Any]) -> tuple[Array, Any]:
-        """The batch after all of them."""
         for number, step in enumerate(self.steps):
             batch = step(jax.random.fold_in(key, number), batch)
         return batch

@@ -73,7 +73,6 @@ class Gaussian(Part):
         check_real("scale", self.scale, "Give the standard deviation of the noise.", above=0.0)
 
     def __call__(self, outputs: Array, targets: Array) -> Array:
-        """-log density of every example."""
         errors = (outputs - _like(targets, outputs)) / self.scale
         constant = jnp.log(self.scale) + 0.5 * math.log(2 * math.pi)
         return jnp.sum(0.5 * errors**2 + constant, axis=tuple(range(1, outputs.ndim)))
@@ -87,8 +86,29 @@ class OwnLoss(Part):
     outputs: Static[str]
 
     def __call__(self, outputs: Array, targets: Array) -> Array:
-        """The value of `function`."""
         return self.function(outputs, targets)
+
+
+LOSSES: dict[str, Loss] = {
+    "cross_entropy": cross_entropy,
+    "binary_cross_entropy": binary_cross_entropy,
+    "squared_error": squared_error,
+}
+_KINDS = ((cross_entropy, "logits"), (binary_cross_entropy, "logit"), (squared_error, "values"))
+
+
+def as_loss(loss: str | Loss, outputs: str | None = None) -> Loss:
+    """A loss from its name, or the function itself, with the kind of its outputs where the user gives it."""
+    found = loss if callable(loss) else LOSSES[check_choice("loss", loss, tuple(LOSSES))]
+    if outputs is None:
+        return found
+    known = output_kind(found)
+    if check_choice("outputs", outputs, OUTPUTS) == known:
+        return found
+    if known is not None:
+        rule = f'"{known}" for the loss "{getattr(found, "__name__", type(found).__name__)}"'
+        refuse("outputs", rule, repr(outputs), "Leave it out: it is for losses of your own.")
+    return OwnLoss(found, outputs)
 
 
 def output_kind(loss: Any) -> str | None:
@@ -115,27 +135,3 @@ def constant_loss(loss: Loss, targets: Any) -> float | None:
         mean = np.broadcast_to(values.mean(axis=0), values.shape)
         return float(jnp.sum(loss(jnp.asarray(mean), jnp.asarray(values))))
     return None
-
-
-LOSSES: dict[str, Loss] = {
-    "cross_entropy": cross_entropy,
-    "binary_cross_entropy": binary_cross_entropy,
-    "squared_error": squared_error,
-}
-_KINDS = ((cross_entropy, "logits"), (binary_cross_entropy, "logit"), (squared_error, "values"))
-
-
-def as_loss(loss: str | Loss, outputs: str | None = None) -> Loss:
-    """A loss from its name, or the function itself, with the kind of its outputs where the user gives it."""
-    found = loss if callable(loss) else LOSSES[check_choice("loss", loss, tuple(LOSSES))]
-    if outputs is None:
-        return found
-    known = output_kind(found)
-    if check_choice("outputs", outputs, OUTPUTS) == known:
-        return found
-    if known is not None:
-        name = getattr(found, "__name__", type(found).__name__)
-        refuse(
-            "outputs", f'"{known}" for the loss "{name}"', repr(outputs), "Leave it out: it is for losses of your own."
-        )
-    return OwnLoss(found, outputs)
