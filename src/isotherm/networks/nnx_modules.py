@@ -103,6 +103,11 @@ def _check_maker(make: Any) -> None:
         refuse("module", rule, f"a function of {signature}", remedy)
 
 
+def _flat(nnx: Any, state: Any) -> dict[str, Any]:
+    """Paths and variables by dotted names."""
+    return {".".join(map(str, path)): (path, variable) for path, variable in nnx.to_flat_state(state)}
+
+
 def _graph(nnx: Any, module: Any, is_training: bool, has_dropout: bool, dtype: Any, **of_norms: Any) -> Any:
     """The static part of a module in a mode and a precision, with other attributes of its BatchNorm layers."""
     copy = nnx.clone(module)
@@ -114,11 +119,6 @@ def _graph(nnx: Any, module: Any, is_training: bool, has_dropout: bool, dtype: A
         change(dtype=jnp.dtype(dtype), raise_if_not_found=False)
     change(nnx.BatchNorm, raise_if_not_found=False, **of_norms)
     return nnx.split(copy, ...)[0]
-
-
-def _flat(nnx: Any, state: Any) -> dict[str, Any]:
-    """Paths and variables by dotted names."""
-    return {".".join(map(str, path)): (path, variable) for path, variable in nnx.to_flat_state(state)}
 
 
 def _values(flat: dict[str, Any]) -> Any:

@@ -50,6 +50,106 @@ class Network(Part):
     statistics: Static[Callable[[Any, Any, Any], Any] | None] = None
 
 
+class NetworkOptions(TypedDict, total=False):
+    """Options of `from_nnx`, `from_linen` and `from_equinox`.
+
+    Attributes:
+        batch_size: n; None takes all data in every iteration.
+        weight_decay: precision of a Gaussian prior on every weight, BatchNorm's and biases included, in the convention of
+            `potentials.to_bayesian`; 0 is a flat prior.
+        log_prior: a log prior of another form, in place of `weight_decay`.
+        coupling_includes_prior: whether the energies that couplings read include the prior. The thesis leaves it out: its
+            partitions and corrections are those of losses.
+        outputs: the outputs of the network, for a loss of your own: "logits" of classes along the last axis, "logit" of class 1
+            (one output), or "values" of a regression or a rate. `iso.predictive.predict` needs it.
+        dropout: "off" or "on" while sampling. Random masks make energies noisy and change the posterior. A module with dropout
+            warns that it is off unless you pass this.
+        compute_dtype: such as jnp.bfloat16, for mixed precision.
+        prepare: maps stored inputs to the network's inputs, such as `iso.networks.Normalize(mean, std)` for uint8 images.
+        augment: maps (key, (inputs, targets)) to the same, such as `iso.networks.cifar_augmentation()`.
+        batching: "epochs", "independent" or "replacement".
+        is_batch_shared: whether the chains of a run see the same batches.
+        num_used: how many rows are in use, where the data have room to grow.
+        is_streamed: whether the data stay on the host and only batches are transferred.
+    """
+
+    batch_size: int | None
+    weight_decay: float
+    log_prior: Callable[[Any], Array] | None
+    coupling_includes_prior: bool
+    outputs: str | None
+    dropout: str
+    compute_dtype: Any
+    prepare: Callable[[Any], Any] | None
+    augment: Callable[[Array, Any], Any] | None
+    batching: str
+    is_batch_shared: bool
+    num_used: int | None
+    is_streamed: bool
+
+
+NETWORK_DEFAULTS: NetworkOptions = {
+    "batch_size": None,
+    "weight_decay": 0.0,
+    "log_prior": None,
+    "coupling_includes_prior": True,
+    "outputs": None,
+    "dropout": "off",
+    "compute_dtype": None,
+    "prepare": None,
+    "augment": None,
+    "batching": LikelihoodPotential.batching,
+    "is_batch_shared": LikelihoodPotential.is_batch_shared,
+    "num_used": None,
+    "is_streamed": False,
+}
+
+
+def network_adapter(function: F) -> F:
+    """A decorator for functions with `NetworkOptions`: lists the options in their help, and refuses unknown ones."""
+    return checked_call(NETWORK_DEFAULTS)(documented((NetworkOptions, NETWORK_DEFAULTS))(function))
+
+
+def network_potential(
+    network: Network, loss: str | Loss, data: Any, **given: Unpack[NetworkOptions]
+) -> "NetworkPotential":
+    """The potential of a network; see `NetworkOptions`."""
+    options: Any = {**NETWORK_DEFAULTS, **given}
+    weight_decay, log_prior = options["weight_decay"], options["log_prior"]
+    check_real("weight_decay", weight_decay, "Give the precision of the prior, or 0 for a flat one.", minimum=0.0)
+    if log_prior is not None and weight_decay > 0:
+        refuse("log_prior", "None beside a weight decay", repr(log_prior), "Give one of them.")
+    if log_prior is not None:
+        check_function("log_prior", log_prior, "lambda weights: ...", 1)
+    if options["prepare"] is not None:
+        check_function("prepare", options["prepare"], "lambda inputs: inputs / 255.0", 1)
+    check_pair(data)
+    if network.has_dropout and "dropout" not in given:
+        message = 'The network has dropout, which is off while sampling. Pass dropout="off" if that is meant, or dropout="on".'
+        warnings.warn(message, stacklevel=4)
+    dtypes = [getattr(leaf, "dtype", None) for leaf in jax.tree.leaves(data[0])]
+    if options["prepare"] is None and np.uint8 in dtypes:
+        message = "Inputs are bytes, from 0 to 255, and are not scaled. Pass prepare=iso.networks.Normalize(mean, std)."
+        warnings.warn(message, stacklevel=4)
+    dtype = options["compute_dtype"]
+    if dtype is not None and not jnp.issubdtype(jnp.dtype(dtype), jnp.floating):
+        refuse("compute_dtype", "a floating-point type", repr(dtype), "Give jnp.bfloat16, or None.")
+    unchanged = ("batch_size", "batching", "is_batch_shared", "augment", "coupling_includes_prior", "num_used")
+    potential = NetworkPotential(
+        log_likelihood=network.apply,
+        log_prior=log_prior if weight_decay == 0 else WeightDecay(weight_decay),
+        data=tuple(data),
+        model_state=network.model_state if jax.tree.leaves(network.model_state) else None,
+        network=network,
+        loss=as_loss(loss, options["outputs"]),
+        has_dropout=check_choice("dropout", options["dropout"], ("off", "on")) == "on",
+        compute_dtype=None if dtype is None else jnp.dtype(dtype).name,
+        **{name: options[name] for name in (*unchanged, "is_streamed", "prepare")},
+    )
+    check_outputs(potential, stacklevel=4)
+    return potential
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class WeightDecay(Part):
     """The log density of a Gaussian prior of precision `precision` on every weight, without its constant."""
@@ -162,106 +262,6 @@ class NetworkPotential(LikelihoodPotential):
         if self.compute_dtype is not None:
             weights, inputs = _cast(weights, self.compute_dtype), _cast(inputs, self.compute_dtype)
         return weights, model_state, inputs
-
-
-class NetworkOptions(TypedDict, total=False):
-    """Options of `from_nnx`, `from_linen` and `from_equinox`.
-
-    Attributes:
-        batch_size: n; None takes all data in every iteration.
-        weight_decay: precision of a Gaussian prior on every weight, BatchNorm's and biases included, in the convention of
-            `potentials.to_bayesian`; 0 is a flat prior.
-        log_prior: a log prior of another form, in place of `weight_decay`.
-        coupling_includes_prior: whether the energies that couplings read include the prior. The thesis leaves it out: its
-            partitions and corrections are those of losses.
-        outputs: the outputs of the network, for a loss of your own: "logits" of classes along the last axis, "logit" of class 1
-            (one output), or "values" of a regression or a rate. `iso.predictive.predict` needs it.
-        dropout: "off" or "on" while sampling. Random masks make energies noisy and change the posterior. A module with dropout
-            warns that it is off unless you pass this.
-        compute_dtype: such as jnp.bfloat16, for mixed precision.
-        prepare: maps stored inputs to the network's inputs, such as `iso.networks.Normalize(mean, std)` for uint8 images.
-        augment: maps (key, (inputs, targets)) to the same, such as `iso.networks.cifar_augmentation()`.
-        batching: "epochs", "independent" or "replacement".
-        is_batch_shared: whether the chains of a run see the same batches.
-        num_used: how many rows are in use, where the data have room to grow.
-        is_streamed: whether the data stay on the host and only batches are transferred.
-    """
-
-    batch_size: int | None
-    weight_decay: float
-    log_prior: Callable[[Any], Array] | None
-    coupling_includes_prior: bool
-    outputs: str | None
-    dropout: str
-    compute_dtype: Any
-    prepare: Callable[[Any], Any] | None
-    augment: Callable[[Array, Any], Any] | None
-    batching: str
-    is_batch_shared: bool
-    num_used: int | None
-    is_streamed: bool
-
-
-NETWORK_DEFAULTS: NetworkOptions = {
-    "batch_size": None,
-    "weight_decay": 0.0,
-    "log_prior": None,
-    "coupling_includes_prior": True,
-    "outputs": None,
-    "dropout": "off",
-    "compute_dtype": None,
-    "prepare": None,
-    "augment": None,
-    "batching": LikelihoodPotential.batching,
-    "is_batch_shared": LikelihoodPotential.is_batch_shared,
-    "num_used": None,
-    "is_streamed": False,
-}
-
-
-def network_adapter(function: F) -> F:
-    """A decorator for functions with `NetworkOptions`: lists the options in their help, and refuses unknown ones."""
-    return checked_call(NETWORK_DEFAULTS)(documented((NetworkOptions, NETWORK_DEFAULTS))(function))
-
-
-def network_potential(
-    network: Network, loss: str | Loss, data: Any, **given: Unpack[NetworkOptions]
-) -> NetworkPotential:
-    """The potential of a network; see `NetworkOptions`."""
-    options: Any = {**NETWORK_DEFAULTS, **given}
-    weight_decay, log_prior = options["weight_decay"], options["log_prior"]
-    check_real("weight_decay", weight_decay, "Give the precision of the prior, or 0 for a flat one.", minimum=0.0)
-    if log_prior is not None and weight_decay > 0:
-        refuse("log_prior", "None beside a weight decay", repr(log_prior), "Give one of them.")
-    if log_prior is not None:
-        check_function("log_prior", log_prior, "lambda weights: ...", 1)
-    if options["prepare"] is not None:
-        check_function("prepare", options["prepare"], "lambda inputs: inputs / 255.0", 1)
-    check_pair(data)
-    if network.has_dropout and "dropout" not in given:
-        message = 'The network has dropout, which is off while sampling. Pass dropout="off" if that is meant, or dropout="on".'
-        warnings.warn(message, stacklevel=4)
-    dtypes = [getattr(leaf, "dtype", None) for leaf in jax.tree.leaves(data[0])]
-    if options["prepare"] is None and np.uint8 in dtypes:
-        message = "Inputs are bytes, from 0 to 255, and are not scaled. Pass prepare=iso.networks.Normalize(mean, std)."
-        warnings.warn(message, stacklevel=4)
-    dtype = options["compute_dtype"]
-    if dtype is not None and not jnp.issubdtype(jnp.dtype(dtype), jnp.floating):
-        refuse("compute_dtype", "a floating-point type", repr(dtype), "Give jnp.bfloat16, or None.")
-    unchanged = ("batch_size", "batching", "is_batch_shared", "augment", "coupling_includes_prior", "num_used")
-    potential = NetworkPotential(
-        log_likelihood=network.apply,
-        log_prior=log_prior if weight_decay == 0 else WeightDecay(weight_decay),
-        data=tuple(data),
-        model_state=network.model_state if jax.tree.leaves(network.model_state) else None,
-        network=network,
-        loss=as_loss(loss, options["outputs"]),
-        has_dropout=check_choice("dropout", options["dropout"], ("off", "on")) == "on",
-        compute_dtype=None if dtype is None else jnp.dtype(dtype).name,
-        **{name: options[name] for name in (*unchanged, "is_streamed", "prepare")},
-    )
-    check_outputs(potential, stacklevel=4)
-    return potential
 
 
 def _shapes(tree: Any) -> str:

@@ -148,15 +148,6 @@ def outputs_of_draws(
     return np.stack(found), np.asarray(weights)
 
 
-def _each_draw(run: Draws) -> Iterator[tuple[Any, Any, float]]:
-    """Draws with their model states and normalized weights, without those of negligible weight."""
-    weights = normalized_weights(np.asarray(run.log_weights))
-    for place in np.argwhere(weights > _NEGLIGIBLE).tolist():
-        here = tuple(place)
-        draw, state = jax.tree.map(lambda leaf: np.asarray(leaf[here]), (run.draws, run.model_state))  # noqa: B023
-        yield draw, state, float(weights[here])
-
-
 def _checked_pieces(run: Draws, potential: NetworkPotential, inputs: Any, batch_size: int) -> tuple[Any, int]:
     """The inputs as in `_in_pieces`, once they and the draws fit the potential."""
     check_draws("run", run)
@@ -185,27 +176,6 @@ def _in_pieces(inputs: Any, size: int) -> tuple[Any, int]:
         return jnp.asarray(filled.reshape(batches, size, *leaf.shape[1:]))
 
     return jax.tree.map(cut, inputs), number
-
-
-def _rows(probabilities: np.ndarray) -> np.ndarray:
-    """One row for every prediction; an example such as a sequence has several."""
-    return probabilities.reshape(-1, probabilities.shape[-1])
-
-
-def _shape_of_logits(run: Draws, potential: NetworkPotential, kind: str, inputs: Any) -> tuple[int, ...]:
-    """The shape of the logits of one example."""
-    lead = np.ndim(run.log_weights)
-    one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[lead:], leaf.dtype), (run.draws, run.model_state))
-    first = jax.tree.map(lambda leaf: jnp.asarray(leaf[:1]), inputs)
-    return jax.eval_shape(lambda draw, state: _logits(kind, potential.outputs(draw, first, state)), *one).shape[1:]
-
-
-def _logits(kind: str, outputs: Array) -> Array:
-    """Logits of classes along the last axis; (0, z) for one logit z."""
-    if kind == "logits":
-        return outputs
-    flat = outputs.reshape(len(outputs))
-    return jnp.stack([jnp.zeros_like(flat), flat], axis=-1)
 
 
 @functools.lru_cache(maxsize=32)
@@ -237,6 +207,36 @@ def _step(potential: NetworkPotential, kind: str, scale: float) -> Any:
     return jax.jit(step)
 
 
+def _shape_of_logits(run: Draws, potential: NetworkPotential, kind: str, inputs: Any) -> tuple[int, ...]:
+    """The shape of the logits of one example."""
+    lead = np.ndim(run.log_weights)
+    one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[lead:], leaf.dtype), (run.draws, run.model_state))
+    first = jax.tree.map(lambda leaf: jnp.asarray(leaf[:1]), inputs)
+    return jax.eval_shape(lambda draw, state: _logits(kind, potential.outputs(draw, first, state)), *one).shape[1:]
+
+
+def _each_draw(run: Draws) -> Iterator[tuple[Any, Any, float]]:
+    """Draws with their model states and normalized weights, without those of negligible weight."""
+    weights = normalized_weights(np.asarray(run.log_weights))
+    for place in np.argwhere(weights > _NEGLIGIBLE).tolist():
+        here = tuple(place)
+        draw, state = jax.tree.map(lambda leaf: np.asarray(leaf[here]), (run.draws, run.model_state))  # noqa: B023
+        yield draw, state, float(weights[here])
+
+
+def _logits(kind: str, outputs: Array) -> Array:
+    """Logits of classes along the last axis; (0, z) for one logit z."""
+    if kind == "logits":
+        return outputs
+    flat = outputs.reshape(len(outputs))
+    return jnp.stack([jnp.zeros_like(flat), flat], axis=-1)
+
+
 @functools.lru_cache(maxsize=32)
 def _forward(potential: NetworkPotential) -> Any:
     return jax.jit(lambda draw, state, pieces: lax.map(lambda x: potential.outputs(draw, x, state), pieces))
+
+
+def _rows(probabilities: np.ndarray) -> np.ndarray:
+    """One row for every prediction; an example such as a sequence has several."""
+    return probabilities.reshape(-1, probabilities.shape[-1])
