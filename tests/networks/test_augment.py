@@ -67,7 +67,9 @@ def test_pixels_are_scaled_in_training_and_prediction():
 @pytest.mark.parametrize("dtype", [np.int8, np.int32, np.uint16, np.uint32])
 def test_only_bytes_say_what_white_is(dtype):
     """65,535 of 16 bits is white, and 1 of a mask: neither is a number out of 255."""
-    with pytest.raises(ValueError, match=rf"`images` must be of type uint8, or .*; got type {np.dtype(dtype)}\. Store"):
+    with pytest.raises(
+        ValueError, match=rf"`images` must be of type uint8, or .*; got type {np.dtype(dtype)}\. Convert"
+    ):
         Normalize((0.5,), (0.5,))(jnp.ones((1, 1, 1, 1), dtype))
 
 
