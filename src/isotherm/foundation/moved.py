@@ -11,7 +11,8 @@ from typing import Any
 _MODULES = {
     "models": {
         "isotherm.networks": "MLP num_parameters",
-        "isotherm_thesis.models": "CNN FilterResponseNorm FilterResponseResNet ResNet WideResNet bottleneck_resnet frn_resnet resnet wide_resnet",
+        "isotherm_thesis.models": "CNN FilterResponseNorm FilterResponseResNet ResNet WideResNet"
+        " bottleneck_resnet frn_resnet resnet wide_resnet",
     },
     "data": {
         "isotherm.networks": "Normalize",
