@@ -48,7 +48,7 @@ def test_priors_of_optimizers_and_modules_that_are_made_are_told():
     assert named(sampled(habit), "The prior of precision 0.0005 allows weights as large as 45") == 1
     made = iso.from_nnx(linear(2)(nnx.Rngs(0)), "cross_entropy", (X, LABELS), batch_size=20, weight_decay=1.0)
     notes = [note for note in sampled(made).summary().notes if note.startswith("All chains started at one point")]
-    assert ["of the network's class" in note for note in notes] == [True]
+    assert ["Pass the network's class" in note for note in notes] == [True]
 
 
 @pytest.mark.parametrize(
