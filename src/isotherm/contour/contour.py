@@ -10,7 +10,7 @@ from jax import Array
 
 from isotherm.contour.diagnosis import diagnose
 from isotherm.contour.draw_weights import RegularizedWeights, log_weights_of_draws
-from isotherm.contour.fields import Field, Psi, Pulled
+from isotherm.contour.fields import Field, FieldInputs, Psi
 from isotherm.contour.multiplier import Multiplier, Sums, init_sums, update_sums
 from isotherm.contour.partition import Partition
 from isotherm.contour.theta_histogram import (
@@ -40,7 +40,7 @@ DEFAULT_GAIN = PolynomialGain(3.0, 1.0, 300.0)
 _BINS_TO_TRACK = 64
 # Iterations between two measurements of the energy noise, and the energies of each: under 1 % of the work.
 _MEASURE_EVERY, _NUM_MEASURED = 1_000, 8
-# Theta moves at most this share of the way: with 1 nothing of it would be left.
+# The largest share of the way that theta moves: a share of 1 would make its scale 0.
 _MAX_MOVE = 1 - 1e-6
 
 
@@ -56,7 +56,7 @@ class ContourState(NamedTuple):
         Array, ...
     ]  # Iterations with the multiplier at its bound, negative, and with the energy in the top bin.
     extremes: tuple[Array, Array]  # The lowest and the highest multiplier so far, each of shape (P,).
-    total: Array  # The mass of all bins that Psi knows, in the units of `histogram.levels`, shape (G,).
+    total: Array  # The mass of all bins that Psi covers, in the units of `histogram.levels`, shape (G,).
     noise: Array  # Number of measurements of the energy variance at one position, and their sum, shape (2, P).
     multiplier: Array  # Of the last iteration, shape (P,).
     anchor: Array  # A heavy bin, shape (G,), from whose edge weights are integrated.
@@ -74,7 +74,7 @@ class Contour(Coupling):
     The gradient of the chain is multiplied by psi at its energy. The log weight is the integral of (psi - 1) / tau up to U(x), of
     theta at the time of the draw: exact for any theta and any bound when energies are exact. It equals zeta log(theta / s) at the
     edge of a heavy bin, and zeta log(Psi / s) everywhere if psi meets no bound. Here s is the sum of theta over the bins that Psi
-    knows, all but the top one (with forward slopes, but the first): weights of different times compare, and do not sink when theta
+    covers, all but the top one (with forward slopes, but the first): weights of different times compare, and do not sink when theta
     runs into the other bin. In the open bins psi is 1, except that a cumulative field keeps its slope in the top bin. Energy noise
     biases the weights unless noise times slope is small.
 
@@ -164,7 +164,7 @@ class Contour(Coupling):
         is_many = self.partition.num_bins >= _BINS_TO_TRACK * num_chains
         is_tracked = is_many and self.bounds is not None and not self.field.is_cumulative
         multiplier, group = self.multiplier, self.groups(num_chains)
-        histogram, bins = init_histogram(masses, multiplier.goes_on), jnp.zeros_like(group)
+        histogram, bins = init_histogram(masses, multiplier.has_top_slope), jnp.zeros_like(group)
         zeros = jnp.zeros(num_chains, masses.dtype)
         return ContourState(
             histogram,
@@ -174,7 +174,7 @@ class Contour(Coupling):
             masses=zeros,
             counts=tuple(jnp.zeros(num_chains, jnp.int32) for _ in range(3)),
             extremes=(jnp.full_like(zeros, jnp.inf), jnp.full_like(zeros, -jnp.inf)),
-            total=multiplier.known_mass(histogram.levels[0]),
+            total=multiplier.covered_mass(histogram.levels[0]),
             noise=jnp.zeros((2, num_chains), masses.dtype),
             multiplier=jnp.ones_like(zeros),
             anchor=multiplier.heaviest(histogram.levels[0]),
@@ -183,29 +183,30 @@ class Contour(Coupling):
         )
 
     def update(self, state: ContourState, draws: Any, inputs: CouplingInputs) -> tuple[ContourState, Move]:
-        group = self.groups(len(inputs.energies))
+        multiplier, group = self.multiplier, self.groups(len(inputs.energies))
         histogram = add(state.histogram, group, state.bins, state.masses)
-        total = state.total + self._per_group(jnp.where(self.multiplier.is_known(state.bins), state.masses, 0.0))
+        total = state.total + self._per_group(jnp.where(multiplier.is_covered(state.bins), state.masses, 0.0))
         sums = state.sums
         if sums is not None and state.logs is not None:
-            after = self._after(state.logs, state.bins, histogram, group)
-            sums = update_sums(self.multiplier, sums, group, state.bins, state.logs.steps, after.steps, self.is_shared)
+            if self.is_shared and len(state.bins) > 1:
+                after = log_theta_around(histogram, group, state.bins, False)
+            else:
+                after = state.logs._replace(here=log_mass(histogram, group, state.bins))
+            sums = update_sums(multiplier, sums, group, state.bins, state.logs.steps, after.steps, self.is_shared)
         energies = inputs.energies - self.offset
         bins = self.partition.index(energies)
         logs = log_theta_around(histogram, group, bins, self.field.is_cumulative)
-        slope = self.multiplier.slope(logs.steps[int(self.multiplier.is_forward)], bins)
-        psi = self.multiplier.free(slope, inputs.temperature)
+        slope = multiplier.slope(logs.steps[int(multiplier.is_forward)], bins)
+        psi = multiplier.free(slope, inputs.temperature)
         is_warming = inputs.iteration < self.warm_up
-        bounded = jnp.where(is_warming, 1.0, self.multiplier.bounded(psi))
-        log_psi = self.multiplier.log_psi(bins, energies, logs, slope)
+        bounded = jnp.where(is_warming, 1.0, multiplier.bounded(psi))
+        log_psi = multiplier.log_psi(bins, energies, logs, slope)
         log_scale, log_heaviest = jnp.log(histogram.scale)[group], log_mass(histogram, group, state.anchor[group])
-        strength = self.field.strength(Pulled(log_scale, logs.here, log_psi, log_heaviest, self.zeta))
+        strength = self.field.strength(FieldInputs(log_scale, logs.here, log_psi, log_heaviest, self.zeta))
         histogram, masses = self._learn(histogram, strength, inputs)
-        is_top = bins == self.partition.num_bins - 1
-        seen = (bounded != psi) & ~is_warming, bounded < 0, is_top
-        everyone = jnp.ones_like(inputs.energies)
-        multiplier = jnp.where(inputs.is_alive, bounded, 1.0).astype(everyone.dtype)
-        move = Move(inputs.step_size * everyone, inputs.temperature * everyone, multiplier, everyone)
+        counted = (bounded != psi) & ~is_warming, bounded < 0, bins == self.partition.num_bins - 1
+        ones = jnp.ones_like(inputs.energies)
+        factor = jnp.where(inputs.is_alive, bounded, 1.0).astype(ones.dtype)
         # An infinite temperature marks a plain iteration, whose draws have one weight.
         is_plain = is_warming | (inputs.temperature <= 0)
         after = state._replace(
@@ -214,14 +215,15 @@ class Contour(Coupling):
             temperature=jnp.where(is_plain, jnp.inf, inputs.temperature),
             bins=bins,
             masses=masses,
-            counts=tuple(count + is_so.astype(count.dtype) for count, is_so in zip(state.counts, seen, strict=True)),
+            counts=tuple(count + is_so.astype(count.dtype) for count, is_so in zip(state.counts, counted, strict=True)),
             extremes=(jnp.fmin(state.extremes[0], bounded), jnp.fmax(state.extremes[1], bounded)),
             total=total,
-            multiplier=multiplier,
+            multiplier=factor,
             sums=sums,
             logs=None if sums is None else logs,
         )
-        return jax.tree.map(lambda new, old: new.astype(old.dtype), after, state), move
+        after = jax.tree.map(lambda new, old: new.astype(old.dtype), after, state)
+        return after, Move(inputs.step_size * ones, inputs.temperature * ones, factor, ones)
 
     def periodic(self, is_exact: bool) -> tuple[Periodic, ...]:
         every, later = self.fold_times
@@ -268,7 +270,7 @@ class Contour(Coupling):
         if sums is not None:
             sums = init_sums(self.multiplier, histogram.levels[0], state.temperature)
             logs = log_theta_around(histogram, self.groups(len(state.bins)), state.bins, False)
-        anchor, total = self.multiplier.heaviest(histogram.levels[0]), self.multiplier.known_mass(histogram.levels[0])
+        anchor, total = self.multiplier.heaviest(histogram.levels[0]), self.multiplier.covered_mass(histogram.levels[0])
         return state._replace(histogram=histogram, masses=masses, anchor=anchor, total=total, sums=sums, logs=logs)
 
     def _measure_noise(self, state: ContourState, measure: Callable[[int], CouplingInputs]) -> ContourState:
@@ -291,9 +293,3 @@ class Contour(Coupling):
     def _per_group(self, values: Array) -> Array:
         """Sums over the chains of each group, of shape (G,), which is (1,) or (P,)."""
         return jnp.sum(values, keepdims=True) if self.is_shared else values
-
-    def _after(self, before: LogTheta, bins: Array, histogram: ThetaHistogram, group: Array) -> LogTheta:
-        """Log theta around the bins of the last iteration, once its masses are added."""
-        if self.is_shared and len(bins) > 1:
-            return log_theta_around(histogram, group, bins, False)
-        return before._replace(here=log_mass(histogram, group, bins))

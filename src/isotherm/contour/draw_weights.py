@@ -49,7 +49,7 @@ class RegularizedWeights(Part):
 def log_weights_of_draws(contour: "Contour", state: "ContourState") -> Array:
     """Log weights of the P positions of the last `Contour.update`, from the state that it returned.
 
-    They are relative to the total mass of the bins that Psi knows: the scale of theta cancels, and weights do not sink when theta
+    They are relative to the total mass of the bins that Psi covers: the scale of theta cancels, and weights do not sink when theta
     runs into another bin. Theta is that before the update by the draw itself.
     """
     bins, group = state.bins, contour.groups(len(state.bins))

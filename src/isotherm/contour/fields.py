@@ -10,13 +10,13 @@ from isotherm.foundation.errors import check_real, refuse
 from isotherm.foundation.parts import Part
 
 
-class Pulled(NamedTuple):
+class FieldInputs(NamedTuple):
     """The P chains of a field; logarithms of theta are without its scale."""
 
     log_scale: Array  # Of theta.
     log_theta: Array  # At the bins.
     log_psi: Array  # Log Psi at the energies, without bounds.
-    log_heaviest: Array  # Log theta at the heaviest known bin of the last fold of the scale.
+    log_heaviest: Array  # Log theta at the heaviest covered bin of the last fold of the scale.
     zeta: Any  # How far to flatten.
 
 
@@ -29,7 +29,7 @@ class Field(Part):
 
     is_cumulative: bool = False
 
-    def strength(self, seen: Pulled) -> Array:
+    def strength(self, inputs: FieldInputs) -> Array:
         """F of each chain, shape (P,), at most 1."""
         raise TypeError(f"{type(self).__name__} must define `strength`.")
 
@@ -41,8 +41,8 @@ class Psi(Field):
     Its fixed point is the mass of each bin, and stable.
     """
 
-    def strength(self, seen: Pulled) -> Array:
-        return jnp.exp(seen.zeta * jnp.minimum(seen.log_psi - seen.log_heaviest, 0.0))
+    def strength(self, inputs: FieldInputs) -> Array:
+        return jnp.exp(inputs.zeta * jnp.minimum(inputs.log_psi - inputs.log_heaviest, 0.0))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -59,8 +59,8 @@ class ThetaPower(Field):
     def __post_init__(self):
         check_real("perturbation", self.perturbation, "Give a small number, such as 1e-3.", minimum=0.0, maximum=1.0)
 
-    def strength(self, seen: Pulled) -> Array:
-        return jnp.minimum(jnp.exp(seen.zeta * (seen.log_scale + seen.log_theta)) + self.perturbation, 1.0)
+    def strength(self, inputs: FieldInputs) -> Array:
+        return jnp.minimum(jnp.exp(inputs.zeta * (inputs.log_scale + inputs.log_theta)) + self.perturbation, 1.0)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -70,8 +70,8 @@ class Theta(Field):
     It has no fixed point when chains reach the top bin, where psi is 1: theta runs away into that bin.
     """
 
-    def strength(self, seen: Pulled) -> Array:
-        return jnp.exp(seen.log_scale + seen.log_theta)
+    def strength(self, inputs: FieldInputs) -> Array:
+        return jnp.exp(inputs.log_scale + inputs.log_theta)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

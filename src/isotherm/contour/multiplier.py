@@ -37,13 +37,13 @@ class Multiplier(Part):
     zeta: float  # How far to flatten.
     is_forward: Static[bool]  # Whether the slope of a bin is that of the pair above it, or of the pair below it.
     bounds: tuple[float, float] | None  # Of psi; None leaves it free.
-    goes_on: Static[bool]  # Whether the top bin has a slope; in the first bin psi is 1.
+    has_top_slope: Static[bool]  # Whether the top bin has a slope; in the first bin psi is 1.
     # A step above which the lower bin counts as empty, and the upper one has no slope; None takes every step as a slope.
     empty_step: float | None = None
 
     def slope(self, steps: Array, bins: Array) -> Array:
         """The slope of log Psi in `bins`, from the steps of their pairs."""
-        is_sloped = (bins > 0) & ((bins < self.partition.num_bins - 1) | self.goes_on)
+        is_sloped = (bins > 0) & ((bins < self.partition.num_bins - 1) | self.has_top_slope)
         steps = jnp.where(self._is_lowest(steps, bins), 0.0, steps)
         return jnp.where(is_sloped, steps / self.partition.width, 0.0)
 
@@ -73,29 +73,31 @@ class Multiplier(Part):
     def log_psi(self, bins: Array, energies: Array, logs: LogTheta, slope: Array) -> Array:
         """Log Psi, without bounds and before the scale. In the open bins it is that of the nearest edge."""
         first = int(self.is_forward)
-        is_lowest = self._is_lowest(logs.steps[first], bins) & ((bins < self.partition.num_bins - 1) | self.goes_on)
+        is_lowest = self._is_lowest(logs.steps[first], bins) & (
+            (bins < self.partition.num_bins - 1) | self.has_top_slope
+        )
         at_left = jnp.where(is_lowest, logs[first + 1], logs[first])
         above = jnp.where(bins == 0, 0.0, energies - self.partition.left(bins))
         return at_left + slope * above
 
-    def is_known(self, bins: Array) -> Array:
-        """Whether Psi equals the weight of a bin somewhere; for a running sum, of every bin."""
-        if self.goes_on:
+    def is_covered(self, bins: Array) -> Array:
+        """Whether Psi equals the weight of a bin somewhere, and so covers it; a running sum covers every bin."""
+        if self.has_top_slope:
             return jnp.ones_like(bins, bool)
         return bins > 0 if self.is_forward else bins < self.partition.num_bins - 1
 
-    def known_mass(self, masses: Array) -> Array:
-        """The mass of all known bins, shape (G,)."""
-        return jnp.sum(masses[:, self._known()], axis=1)
+    def covered_mass(self, masses: Array) -> Array:
+        """The mass of all covered bins, shape (G,)."""
+        return jnp.sum(masses[:, self._covered()], axis=1)
 
     def heaviest(self, masses: Array) -> Array:
-        """The heaviest known bin, shape (G,); the first for a running sum, which equals that bin's mass there."""
-        if self.goes_on:
+        """The heaviest covered bin, shape (G,); the first for a running sum, which equals that bin's mass there."""
+        if self.has_top_slope:
             return jnp.zeros(len(masses), jnp.int32)
-        return _argmax(masses[:, self._known()]) + int(self.is_forward)
+        return _argmax(masses[:, self._covered()]) + int(self.is_forward)
 
-    def _known(self) -> slice:
-        return slice(None) if self.goes_on else slice(1, None) if self.is_forward else slice(None, -1)
+    def _covered(self) -> slice:
+        return slice(None) if self.has_top_slope else slice(1, None) if self.is_forward else slice(None, -1)
 
 
 class Sums(NamedTuple):
@@ -129,8 +131,8 @@ def update_sums(
         change = excess[0] - excess[1]
         if is_shared and len(bins) > 1:
             # Chains in one bin, or in two neighbors, report the same change.
-            met = sum(jnp.sum(pairs[:, None] == bins[None] + other, axis=1) for other in range(2))
-            change /= jnp.asarray(met, change.dtype)
+            sharing = sum(jnp.sum(pairs[:, None] == bins[None] + other, axis=1) for other in range(2))
+            change /= jnp.asarray(sharing, change.dtype)
         blocks = add_to_levels(blocks, group, quotient(jnp.clip(sloped, 0, last), BRANCHES), change)
     return sums._replace(blocks=blocks)
 
@@ -153,7 +155,7 @@ def _sum_below(
 ) -> Array:
     """The sum of psi - 1 over the bins below `bins`: whole blocks by the sums, the last one bin by bin.
 
-    A loop over all blocks replaces sums of another temperature; else it has no turns.
+    Sums of another temperature are replaced by a loop over all blocks, which is empty otherwise.
     """
     last = quotient(bins, BRANCHES)
 

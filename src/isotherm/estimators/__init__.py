@@ -1,4 +1,4 @@
-"""Estimators, which give energies and gradients."""
+"""Estimators of energies and gradients."""
 
 from isotherm.estimators.control_variate import ControlVariate
 from isotherm.estimators.estimator import EnergyAndGradient, Estimator, Plain

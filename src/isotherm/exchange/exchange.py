@@ -14,7 +14,7 @@ from isotherm.exchange.ladder import EquiAcceptance, Ladder
 from isotherm.exchange.round_trips import RoundTrips, count_round_trips, init_round_trips
 from isotherm.exchange.rules import Corrected, Rule
 from isotherm.exchange.schemes import DeterministicEvenOdd, Scheme
-from isotherm.exchange.swaps import Seen, Swaps, swap_at_once, swap_in_turn, variance_of_difference
+from isotherm.exchange.swaps import Readings, Swaps, swap_at_once, swap_in_turn, variance_of_difference
 from isotherm.foundation.checks import Check, RunView
 from isotherm.foundation.errors import check_integer, check_real, refuse
 from isotherm.foundation.parts import Static
@@ -24,7 +24,7 @@ from isotherm.kernels.kernel import Move
 from isotherm.potentials.potential import Potential
 
 # Without a correction the variance is measured only for the checks, this many times less often.
-_SELDOM = 10
+_UNCORRECTED_FACTOR = 10
 
 
 class ExchangeState(NamedTuple):
@@ -190,7 +190,7 @@ class Exchange(Coupling):
             cold, hot = (energies[:, ends] for ends in self._pairs.T)
             return state._replace(rule=rule.track(state.rule, jnp.var(cold - hot, axis=0, ddof=1)))
 
-        every = rule.measure_every * (_SELDOM if rule.is_naive else 1)
+        every = rule.measure_every * (_UNCORRECTED_FACTOR if rule.is_naive else 1)
         return (Periodic(ONCE if is_exact else every, measure_variance),)
 
     def statistics(self, state: ExchangeState) -> dict[str, Any]:
@@ -213,15 +213,17 @@ class Exchange(Coupling):
     def _swap(self, state: ExchangeState, uniform: Array, inputs: CouplingInputs, is_allowed: Array) -> Swaps:
         iteration, rule = inputs.iteration, self.rule
         temperatures = inputs.temperature * state.temperature_ratios
-        seen = Seen(inputs.energies, inputs.noise_covariance, inputs.num_examples)
+        readings = Readings(inputs.energies, inputs.noise_covariance, inputs.num_examples)
         if not self._reuses_energies:
             accept = lambda pairs, u: rule.accept(state.rule, pairs, u, iteration)  # noqa: E731
             is_forced = self.scheme.is_forced(self.ladder.num_rungs, iteration)
-            return swap_at_once(accept, state.replica, state.rung, seen, temperatures, uniform, is_allowed, is_forced)
+            return swap_at_once(
+                accept, state.replica, state.rung, readings, temperatures, uniform, is_allowed, is_forced
+            )
         if inputs.fresh_energies is not None:
-            seen = seen._replace(energies=inputs.fresh_energies)
+            readings = readings._replace(energies=inputs.fresh_energies)
         accept_one = lambda pair, one, u: rule.accept(rule.of_pair(state.rule, pair), one, u, iteration)  # noqa: E731
-        return swap_in_turn(accept_one, self._pairs, state.replica, seen, temperatures, uniform, is_allowed)
+        return swap_in_turn(accept_one, self._pairs, state.replica, readings, temperatures, uniform, is_allowed)
 
     def _adapted(self, state: ExchangeState, accepted: Array, iteration: Array) -> tuple[Array, Array]:
         if self.adaptation is None:

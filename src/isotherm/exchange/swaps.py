@@ -10,7 +10,7 @@ from jax import Array, lax
 from isotherm.exchange.rules import Pairing
 
 
-class Seen(NamedTuple):
+class Readings(NamedTuple):
     """Energies of the replicas and their noise."""
 
     energies: Array  # Shape (P,), or (K, P) with energies of its own for each pair.
@@ -31,16 +31,16 @@ def swap_at_once(
     accept: Callable[[Pairing, Array], Array],
     replica: Array,
     rung: Array,
-    seen: Seen,
+    readings: Readings,
     temperatures: Array,
     uniform: Array,
     is_allowed: Array,
     is_forced: Array,
 ) -> Swaps:
     """Swap adjacent pairs, all by the energies before any swap. Allowed pairs must share no replica."""
-    energies, covariance = seen.energies[replica], seen.covariance
+    energies, covariance = readings.energies[replica], readings.covariance
     variance = None if covariance is None else variance_of_difference(covariance, replica[:-1], replica[1:])
-    pairs = Pairing(energies[:-1], energies[1:], temperatures[:-1], temperatures[1:], variance, seen.num_examples)
+    pairs = Pairing(energies[:-1], energies[1:], temperatures[:-1], temperatures[1:], variance, readings.num_examples)
     is_finite = jnp.isfinite(energies)
     are_alive = is_finite[:-1] & is_finite[1:]
     accepted = accept(pairs, uniform) & are_alive
@@ -55,13 +55,13 @@ def swap_in_turn(
     accept: Callable[[Array, Pairing, Array], Array],
     pairs: np.ndarray,
     replica: Array,
-    seen: Seen,
+    readings: Readings,
     temperatures: Array,
     uniform: Array,
     is_allowed: Array,
 ) -> Swaps:
     """Swap pairs one after another, each after the swaps before it. The first argument of `accept` is the index of a pair."""
-    energies, covariance, num_examples = seen
+    energies, covariance, num_examples = readings
     cold, hot = (jnp.asarray(ends, jnp.int32) for ends in pairs.T)
 
     def attempt(pair, loop):
