@@ -30,7 +30,7 @@ class Field(Part):
     is_cumulative: bool = False
 
     def strength(self, inputs: FieldInputs) -> Array:
-        """F of each chain, shape (P,), at most 1."""
+        """The strength f of each chain, shape (P,), at most 1."""
         raise TypeError(f"{type(self).__name__} must define `strength`.")
 
 
