@@ -157,7 +157,7 @@ def fields_of(sampler: AnySampler) -> dict[Field, Any]:
 
     if isinstance(sampler, Specification):
         walk(sampler.search)
-        sampler = sampler.completed(sampler.search.example(sampler.plain))
+        sampler = sampler.example()
     walk(sampler)
     return found
 

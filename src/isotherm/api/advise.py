@@ -87,7 +87,7 @@ def advise(
     check_integer("num_steps", num_steps, 1, "Give the iterations of the pilot.")
     is_open = isinstance(sampler, Specification) and isinstance(sampler.search, LadderSearch)
     if isinstance(sampler, Specification) and is_open:
-        sampler = sampler.completed(sampler.search.example(sampler.plain))
+        sampler = sampler.example()
     coupling = sampler.coupling if isinstance(sampler, Sampler) else None
     rule = coupling.rule if isinstance(coupling, Exchange) else None
     if not (isinstance(sampler, Sampler) and isinstance(coupling, Exchange) and isinstance(rule, Corrected)):

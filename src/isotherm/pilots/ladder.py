@@ -98,9 +98,8 @@ def find_ladder_of(
         "twice. Change this with `ladder=iso.exchange.LadderSearch(num_steps)`.",
         progress,
     )
-    example = specification.completed(search.example(specification.plain))
     start = jax.tree.map(lambda leaf: leaf[0, 0], position)
-    found = find_ladder(potential, example, start, search.num_steps, settings.seed, progress)
+    found = find_ladder(potential, specification.example(), start, search.num_steps, settings.seed, progress)
     say(str(found), progress)
     return found.ladder, Choice("ladder", found.ladder.as_json(), str(found))
 

@@ -78,16 +78,14 @@ class Sampler(Part):
         self.estimator.check(potential)
         self.kernel.check(position)
         if potential.space is not None and self._has_box:
-            remedy = (
-                "The box would apply to unconstrained values: use `transforms.interval(low, high)` for the parameter."
-            )
+            remedy = "It would apply to unconstrained values: use `transforms.interval(low, high)` for the parameter."
             refuse("box", "left out for constrained parameters", "a box", remedy)
 
     def choose_num_chains(self, asked: int | None) -> int:
         """The number of chains in a run: `asked`, or that of the coupling, or 1."""
         needed = self.coupling.traits.num_chains
         if asked is not None and needed is not None and asked != needed:
-            remedy = "Every rung needs one replica; leave it out. For independent ladders give `num_ladders`."
+            remedy = "Every rung needs one replica; leave it out. For several ladders give `num_ladders`."
             refuse("num_chains", f"the number of rungs, {needed}", asked, remedy)
         number = (needed or 1) if asked is None else asked
         return check_integer("num_chains", number, 1, "Give the number of chains in a run.")
@@ -165,7 +163,7 @@ class Specification:
 
     def __post_init__(self):
         # Refuse options that are wrong for any ladder or partition.
-        self.complete(self.search.example(self.plain))
+        self.example()
 
     def __repr__(self) -> str:
         return f"{self.plain!r:.{len(repr(self.plain)) - 1}}, {self.search.name}={self.search!r})"
@@ -204,18 +202,20 @@ class Specification:
         """The sampler with a ladder or a partition from pilots."""
         return dataclasses.replace(self.plain, coupling=self.complete(found))
 
+    def example(self) -> Sampler:
+        """The sampler with an example of a ladder or a partition, on which options can be checked."""
+        return self.completed(self.search.example(self.plain))
+
     def check(self, potential: Potential, position: Any) -> None:
         """Refuse, before any work, a potential or starts that the sampler cannot use."""
-        self.completed(self.search.example(self.plain)).check(potential, position)
+        self.example().check(potential, position)
 
     def choose_num_chains(self, asked: int | None) -> int:
         """The number of chains in a run: `asked`, or 1; it must be left out for a ladder, whose number of rungs is unknown."""
         if asked is not None and self.has_ladder(1):
-            remedy = (
-                "A pilot finds the number of rungs, with one replica each. For independent ladders give `num_ladders`."
-            )
+            remedy = "A pilot finds the number of rungs, with one replica each. For several ladders give `num_ladders`."
             refuse("num_chains", "left out where a pilot finds the ladder", asked, remedy)
-        return check_integer("num_chains", asked or 1, 1, "Give the number of chains in a run.")
+        return self.plain.choose_num_chains(asked)
 
     def has_ladder(self, num_chains: int) -> bool:
         """Whether only the chain on the target rung is recorded."""
