@@ -132,7 +132,7 @@ def _stacked(bound: list[Parts], repeats: int) -> Parts:
 def _check_examples(potential: Potential, on_device: Potential, position: Any) -> None:
     """Refuse a log likelihood that mixes the examples of a batch, for instance by subtracting their mean. Networks may (BatchNorm).
 
-    The check evaluates near `position`, not at it: a start at zero hides products with it. Errors are left to the run.
+    The check evaluates near `position`: at zero, products with it would vanish. The run reports errors better than this check.
     """
     inner = innermost(potential)
     if not isinstance(inner, LikelihoodPotential) or inner.batch_size is None or inner.may_mix_examples:

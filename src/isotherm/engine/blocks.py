@@ -14,7 +14,7 @@
           milestones <- trace                             milestones <- energy, position
           records due (thinning) <- trace               if a record is due: energy, log weight -> buffers
 
-      records -> memory or disk; every minute a checkpoint, which is the carry
+      records -> memory or disk; every `checkpoint_every` seconds the carry -> a checkpoint
 
 A group also ends where periodic work or a log weight is due. Neither noise nor arithmetic of an iteration depends on where a
 group, chunk, segment or block begins, so the draws do not depend on how a run is cut.

@@ -19,8 +19,6 @@ import jax
 from isotherm.engine.whole_loops import whole_loops
 from isotherm.foundation.compilation_cache import are_programs_kept
 
-Options = tuple[tuple[str, str], ...]
-
 _GRAPHS = "xla_gpu_enable_command_buffer"
 # By default graphs leave out convolutions, and run in sequence.
 _OPTIONS = (
@@ -32,7 +30,7 @@ _HIT = "/jax/compilation_cache/cache_hits"
 _WITHOUT_CHOICES = {"xla_gpu_per_fusion_autotune_cache_dir": ""}
 
 
-def options_for(chain_mode: str) -> Options:
+def options_for(chain_mode: str) -> tuple[tuple[str, str], ...]:
     """Compiler options of a program."""
     return _OPTIONS if chain_mode == "unroll" and jax.default_backend() == "gpu" else ()
 
