@@ -38,7 +38,7 @@ def auroc(
     Reference:
         Hendrycks and Gimpel 2017.
     """
-    low, v, high, w = _checked(inside, outside, inside_weights, outside_weights)
+    low, v, high, w = checked_sides(inside, outside, inside_weights, outside_weights)
     order = np.argsort(low)
     total = np.concatenate([[0.0], np.cumsum(v[order])])
     below, upto = (total[np.searchsorted(low[order], high, side)] for side in ("left", "right"))
@@ -74,7 +74,7 @@ def fpr95(
         Liang et al. 2018.
     """
     level = check_real("level", level, "0.95 is usual.", above=0.0, maximum=1.0)
-    low, v, high, w = _checked(inside, outside, inside_weights, outside_weights)
+    low, v, high, w = checked_sides(inside, outside, inside_weights, outside_weights)
     scores, cdf = entropy_cdf(low, weights=v)
     threshold = scores[np.argmax(cdf >= level - ROUNDING)]
     return float(np.average(high <= threshold, weights=w))
@@ -108,9 +108,10 @@ def entropy_cdf(
     return points, total[np.searchsorted(values[order], points, side="right")] / total[-1]
 
 
-def _checked(
+def checked_sides(
     inside: ArrayLike, outside: ArrayLike, inside_weights: ArrayLike | None, outside_weights: ArrayLike | None
 ) -> tuple[np.ndarray, ...]:
+    """Scores and weights of the inside examples, then of the outside ones."""
     low, high = check_values("inside", inside), check_values("outside", outside)
     v = check_weights("inside_weights", inside_weights, len(low))
     return low, v, high, check_weights("outside_weights", outside_weights, len(high))

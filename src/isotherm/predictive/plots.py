@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike
 
 from isotherm.foundation.calls import checked_call
 from isotherm.foundation.errors import check_integer, check_type, refuse
-from isotherm.predictive.checks import check_values, check_weights
+from isotherm.predictive.checks import check_values
 from isotherm.predictive.classification import Calibration
-from isotherm.predictive.ood import auroc, entropy_cdf
+from isotherm.predictive.ood import auroc, checked_sides, entropy_cdf
 from isotherm.predictive.regression import coverage, intervals, predictive_mean
 from isotherm.run.plots import canvas
 
@@ -79,8 +79,7 @@ def plot_entropy_cdfs(
         # Every curve spans the whole axis.
         axis.step(np.concatenate([[start], grid, [end]]), np.concatenate([[0.0], cdf, [1.0]]), where="post", label=name)
     axis.set(xlabel="entropy (nats)", ylabel="share of examples at or below", ylim=(0, 1.02))
-    # Outside, because a curve may pass through any corner.
-    axis.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False)
+    _legend_outside(axis)
     return figure
 
 
@@ -112,19 +111,14 @@ def plot_entropies(
     """
     check_integer("bins", bins, 1, "Give the number of cells.")
     area = auroc(inside, outside, inside_weights, outside_weights)
-    low, high = check_values("inside", inside), check_values("outside", outside)
+    low, v, high, w = checked_sides(inside, outside, inside_weights, outside_weights)
     edges = np.histogram_bin_edges(np.concatenate([low, high]), bins)
     figure, (axis,) = canvas(axis, 1, (6.4, 3.6))
-    groups = (
-        (f"inside ({len(low):,})", low, check_weights("inside_weights", inside_weights, len(low))),
-        (f"outside ({len(high):,})", high, check_weights("outside_weights", outside_weights, len(high))),
-    )
-    for number, (name, values, weights) in enumerate(groups):
-        style: dict[str, Any] = {"color": f"C{number}", "alpha": 0.5, "edgecolor": f"C{number}", "label": name}
-        axis.hist(values, edges, weights=weights / weights.sum(), histtype="stepfilled", **style)
+    for color, name, values, weights in (("C0", "inside", low, v), ("C1", "outside", high, w)):
+        style: dict[str, Any] = {"color": color, "alpha": 0.5, "edgecolor": color, "histtype": "stepfilled"}
+        axis.hist(values, edges, weights=weights / weights.sum(), label=f"{name} ({len(values):,})", **style)
     axis.set(xlabel="entropy (nats)", ylabel="share of examples", title=f"AUROC {area:.3f}")
-    # Outside, because either histogram may fill any corner.
-    axis.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False)
+    _legend_outside(axis)
     return figure
 
 
@@ -180,5 +174,10 @@ def plot_intervals(
         if noise is not None:
             axis.set_title(f"{100 * coverage(low, high, values):.3g} % of {len(values):,} targets inside")
     axis.set(xlabel="predicted mean" if at is None else "input", ylabel="target")
-    axis.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False)
+    _legend_outside(axis)
     return figure
+
+
+def _legend_outside(axis: Any) -> None:
+    """A legend beside the axis: data may be in any corner."""
+    axis.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False)
