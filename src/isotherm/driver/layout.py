@@ -53,13 +53,10 @@ class Layout:
 
     def draws(self, tree: Any, count: int) -> Any:
         """The first `count` records of leaves (slots, R, Q, ...) or (slots, Q, ...), with draws after chains."""
-
-        def move(leaf):
-            moved = self._split(np.moveaxis(leaf[:count], 0, 1 + (self.total is not None)))
+        if self.num_ladders is not None:
             # A ladder records one replica.
-            return moved if self.num_ladders is None else np.squeeze(moved, len(self.axes))
-
-        return jax.tree.map(move, tree)
+            tree = jax.tree.map(lambda leaf: np.squeeze(leaf, 1 + (self.total is not None)), tree)
+        return self.observed(tree, count)
 
     def observed(self, tree: Any, count: int) -> Any:
         """The first `count` observations of leaves (slots, R, ...) or (slots, ...), with draws on the axis of `draws`."""
