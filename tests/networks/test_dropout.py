@@ -170,7 +170,9 @@ class WithoutKey(DroppingEquinox):
 
 
 LINEAR = eqx.nn.Linear(3, 2, key=jax.random.key(0))
-NOTHING_DROPPED = '`dropout` must be "off" for a network that drops nothing in training; got "on". Wake its layers'
+NOTHING_DROPPED = (
+    '`dropout` must be "off" for a network that drops nothing in training; got "on". Enable its dropout layers'
+)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +187,7 @@ NOTHING_DROPPED = '`dropout` must be "off" for a network that drops nothing in t
         ),
         (
             lambda **o: from_equinox(WithoutKey(eqx.nn.Dropout(0.5), LINEAR), "cross_entropy", (X, Y), **o),
-            "`dropout` must be \"off\" for a network that fails with a key of masks; got .* argument 'key'.*handing them the `key`",
+            "`dropout` must be \"off\" for a network that fails with a key of masks; got .* argument 'key'.*pass them the `key`",
         ),
     ],
 )

@@ -149,8 +149,8 @@ def _maker(program: Any, variable: Any) -> tuple[Any, Any]:
 def _check_dropout(potential: Any, weights: Any, inputs: Any) -> None:
     """Refuse `dropout="on"` for a network whose training outputs do not depend on the key of the masks."""
     remedy = (
-        'Wake its layers of dropout: in linen by `train_argument="train"`, say, in nnx by calls without `deterministic`, in '
-        "Equinox by handing them the `key` that the model is called with."
+        'Enable its dropout layers: in linen pass `train_argument="train"`, say, in nnx call them without `deterministic`, in '
+        "Equinox pass them the `key` that the model is called with."
     )
 
     def trained(key, weights, inputs):

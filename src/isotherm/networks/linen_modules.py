@@ -79,11 +79,11 @@ def from_linen(
     def call(weights_now, state_now, inputs, is_training, key, norms):
         rngs = None if key is None else {"dropout": key}
         names = list(others) if is_training else []
-        told = {"rngs": rngs, "mutable": names or False, **mode(is_training)}
+        settings = {"rngs": rngs, "mutable": names or False, **mode(is_training)}
         # The key decides about dropout, not the mode: a module may train without masks, and predict with them.
         with linen.intercept_methods(_interceptor(linen, key is not None, norms)):
             try:
-                found = module.apply(bound(weights_now, state_now), inputs, **told)
+                found = module.apply(bound(weights_now, state_now), inputs, **settings)
             except errors.ModifyScopeVariableError as error:
                 remedy = "Give it an argument `train`, and let it change its statistics only where that is True."
                 refuse("module", "one that predicts without changing its statistics", str(error).split(".")[0], remedy)
