@@ -70,6 +70,11 @@ class Part:
         return value
 
 
+def of_inner(name: str) -> Any:
+    """A property: the member `name` of `self.inner`, for parts that wrap another one."""
+    return property(lambda self: getattr(self.inner, name))
+
+
 def as_arguments(tree: Any, dtype: Any) -> Any:
     """Leaves as arrays, with all numbers in one dtype, so that numbers of Python, NumPy and JAX share one program."""
 
@@ -114,16 +119,6 @@ class Held:
         return isinstance(other, Held) and self._id == other._id and self.get() is other.get() is not None
 
 
-class _Fixed:
-    """Wraps a function that takes the place of a child."""
-
-    def __init__(self, value: Any):
-        self.value = value
-
-
-jax.tree_util.register_pytree_node(_Fixed, lambda f: ((), _hold(f.value)), lambda kept, _: _Fixed(_release(kept)))
-
-
 @functools.cache
 def _names(cls: Any) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
     """Names of the children and of the static fields; None for a class that is not a dataclass."""
@@ -137,9 +132,10 @@ def _flatten(value: Any) -> tuple[tuple[Any, ...], Any]:
     names = _names(type(value))
     if names is None or not vars(value).keys() <= {*names[0], *names[1]}:
         return (), Held(value)
-    children = (getattr(value, name) for name in names[0])
-    children = tuple(_Fixed(child) if _is_structure(child) else child for child in children)
-    return children, (names, *(_hold(getattr(value, name)) for name in names[1]))
+    functions = tuple(name for name in names[0] if _is_structure(getattr(value, name)))
+    free, fixed = tuple(name for name in names[0] if name not in functions), (*names[1], *functions)
+    children = tuple(getattr(value, name) for name in free)
+    return children, ((free, fixed), *(_hold(getattr(value, name)) for name in fixed))
 
 
 def _flatten_with_keys(value: Any) -> tuple[tuple[Any, ...], Any]:
@@ -153,15 +149,13 @@ def _rebuild(cls: type, structure: Any, children: Any) -> Any:
         return structure.get()
     (free, fixed), *kept = structure
     value = object.__new__(cls)
-    for name, child in zip(free, children, strict=True):
-        object.__setattr__(value, name, child.value if isinstance(child, _Fixed) else child)
-    for name, child in zip(fixed, kept, strict=True):
-        object.__setattr__(value, name, _release(child))
+    for name, child in zip((*free, *fixed), (*children, *map(_release, kept)), strict=True):
+        object.__setattr__(value, name, child)
     return value
 
 
 def _is_structure(value: Any) -> bool:
-    """Whether a child is a string or a plain function, which cannot be an argument of a program."""
+    """Whether a value is a string or a plain function, which cannot be an argument of a program."""
     return isinstance(value, str) or (callable(value) and jax.tree_util.all_leaves([value]))
 
 

@@ -9,12 +9,8 @@ import numpy as np
 from jax import Array
 
 from isotherm.foundation.errors import check_real, refuse, short
+from isotherm.foundation.parts import of_inner
 from isotherm.kernels.kernel import Kernel, Move
-
-
-def _of_inner(name: str) -> Any:
-    """A property: the member `name` of the inner kernel."""
-    return property(lambda self: getattr(self.inner, name))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -23,16 +19,16 @@ class WrappedKernel(Kernel):
 
     inner: Kernel
 
-    needs_noise = _of_inner("needs_noise")
-    needs_curvature = _of_inner("needs_curvature")
-    is_joint = _of_inner("is_joint")
-    step_errors = _of_inner("step_errors")
-    preconditioner = _of_inner("preconditioner")
-    check = _of_inner("check")
-    init = _of_inner("init")
-    rejected = _of_inner("rejected")
-    statistics = _of_inner("statistics")
-    diagnose = _of_inner("diagnose")
+    needs_noise = of_inner("needs_noise")
+    needs_curvature = of_inner("needs_curvature")
+    is_joint = of_inner("is_joint")
+    step_errors = of_inner("step_errors")
+    preconditioner = of_inner("preconditioner")
+    check = of_inner("check")
+    init = of_inner("init")
+    rejected = of_inner("rejected")
+    statistics = of_inner("statistics")
+    diagnose = of_inner("diagnose")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -48,7 +44,7 @@ class Limited(WrappedKernel):
 
     length: float
 
-    is_elementwise = _of_inner("is_elementwise")
+    is_elementwise = of_inner("is_elementwise")
 
     def __post_init__(self):
         check_real("max_displacement", self.length, "Give a length, such as a tenth of the domain.", above=0.0)

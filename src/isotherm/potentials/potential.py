@@ -17,7 +17,7 @@ from jax import Array
 
 from isotherm.foundation.checks import Check, RunView
 from isotherm.foundation.errors import refuse
-from isotherm.foundation.parts import Part
+from isotherm.foundation.parts import Part, of_inner
 from isotherm.foundation.user_functions import call_traced
 
 
@@ -125,11 +125,6 @@ class Potential(Part):
         return []
 
 
-def _of_inner(name: str) -> Any:
-    """An attribute or method of the wrapped potential."""
-    return property(lambda self: getattr(self.inner, name))
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class WrappedPotential(Potential):
     """Base of potentials that change the energy of another one, with its data, batches and model state.
@@ -140,23 +135,23 @@ class WrappedPotential(Potential):
 
     inner: Potential
 
-    is_exact = _of_inner("is_exact")
-    is_batch_shared = _of_inner("is_batch_shared")
-    coupling_includes_prior = _of_inner("coupling_includes_prior")
-    has_residuals = _of_inner("has_residuals")
-    is_streamed = _of_inner("is_streamed")
-    has_gradient_of_energy = _of_inner("has_gradient_of_energy")
-    has_data = _of_inner("has_data")
-    space = _of_inner("space")
-    init = _of_inner("init")
-    check_temperature = _of_inner("check_temperature")
-    batch = _of_inner("batch")
-    augmented = _of_inner("augmented")
-    as_batch = _of_inner("as_batch")
-    init_model_state = _of_inner("init_model_state")
-    piece_energy = _of_inner("piece_energy")
-    prior_energy = _of_inner("prior_energy")
-    diagnose = _of_inner("diagnose")
+    is_exact = of_inner("is_exact")
+    is_batch_shared = of_inner("is_batch_shared")
+    coupling_includes_prior = of_inner("coupling_includes_prior")
+    has_residuals = of_inner("has_residuals")
+    is_streamed = of_inner("is_streamed")
+    has_gradient_of_energy = of_inner("has_gradient_of_energy")
+    has_data = of_inner("has_data")
+    space = of_inner("space")
+    init = of_inner("init")
+    check_temperature = of_inner("check_temperature")
+    batch = of_inner("batch")
+    augmented = of_inner("augmented")
+    as_batch = of_inner("as_batch")
+    init_model_state = of_inner("init_model_state")
+    piece_energy = of_inner("piece_energy")
+    prior_energy = of_inner("prior_energy")
+    diagnose = of_inner("diagnose")
 
     def on_device(self) -> Potential:
         return self.replace_unchecked(inner=self.inner.on_device())
