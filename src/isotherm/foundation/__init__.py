@@ -1,1 +1,1 @@
-"""What everything else stands on: errors, random numbers, schedules, and parts as pytrees."""
+"""Errors, random numbers, schedules, checks, and parts as pytrees."""

@@ -1,4 +1,4 @@
-"""What is sampled: energies, log densities, likelihoods with data, and synthetic noise."""
+"""Potentials: energies, log densities, likelihoods with data, and synthetic noise."""
 
 from typing import TYPE_CHECKING
 
