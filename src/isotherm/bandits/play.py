@@ -133,15 +133,7 @@ class Buffer(NamedTuple):
 
 
 class PlayState(NamedTuple):
-    """State of a run between steps.
-
-    Attributes:
-        chains: state of the chains.
-        acting: parameters of the networks that act, with a leading axis of chains.
-        log_weights: log weight of each of them.
-        buffer: the last pulls.
-        regret: cumulative regret.
-    """
+    """State of a run between steps. `acting` are the networks that act, one per chain, with their `log_weights`."""
 
     chains: LoopState
     acting: Any
@@ -249,11 +241,7 @@ def chosen_error(outputs: Array, taken: Array) -> Array:
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class BufferPotential(NetworkPotential):
-    """Potential of a network whose data are a buffer of pulls.
-
-    Attributes:
-        num_counted: N in energies; None is the number of pulls in the buffer.
-    """
+    """Potential of a network whose data are a buffer of pulls. N is `num_counted`, or the number of pulls in the buffer."""
 
     num_counted: Static[int | None] = None
 

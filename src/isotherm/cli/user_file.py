@@ -16,14 +16,7 @@ from isotherm.samplers.sampler import AnySampler
 
 
 class UserFile(NamedTuple):
-    """`FILE.py:NAME` as read. The file on disk may change between its checksum and its run.
-
-    Attributes:
-        path: absolute path.
-        name: name of an object in the file.
-        content: bytes of the file.
-        argument: argument that named the file, for messages.
-    """
+    """`FILE.py:NAME` as read, for messages about `argument`. The file on disk may change between its checksum and its run."""
 
     path: pathlib.Path
     name: str
@@ -37,14 +30,6 @@ class UserFile(NamedTuple):
 
     def load(self) -> Any:
         """Run the file, and return its object."""
-        module = self._run()
-        if not hasattr(module, self.name):
-            offered = sorted(key for key, value in vars(module).items() if callable(value) and not key.startswith("_"))
-            had = f"The file has: {', '.join(offered) or 'nothing'}."
-            refuse(self.argument, f"a name in {self.path.name}", repr(self.name), had)
-        return getattr(module, self.name)
-
-    def _run(self) -> types.ModuleType:
         path = self.path
         module = types.ModuleType(f"isotherm_user_{path.stem}")
         module.__file__ = str(path)
@@ -59,7 +44,11 @@ class UserFile(NamedTuple):
             refuse(self.argument, "a file that runs", got, "Run it with python to see more.")
         finally:
             sys.path.remove(str(path.parent))
-        return module
+        if not hasattr(module, self.name):
+            offered = sorted(key for key, value in vars(module).items() if callable(value) and not key.startswith("_"))
+            remedy = f"The file has: {', '.join(offered) or 'nothing'}."
+            refuse(self.argument, f"a name in {path.name}", repr(self.name), remedy)
+        return getattr(module, self.name)
 
 
 def read_file(reference: str, argument: str) -> UserFile:

@@ -29,15 +29,9 @@ _FOUND = 0.1
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-    """Sizes of the demonstration. Every method has `num_chains * num_steps` gradients per run.
+    """Sizes of the demonstration, and the standard deviation of the noise on energies and gradients.
 
-    Attributes:
-        num_steps: iterations of each chain.
-        num_chains: chains per run. SVGD and DEO* have more particles or replicas, and fewer iterations.
-        num_runs: independent repeats.
-        thinning: iterations between two draws.
-        burn_in: iterations before the first draw.
-        noise: standard deviation of the noise on energies and gradients.
+    Every method has `num_chains * num_steps` gradients per run; SVGD and DEO* have more chains and fewer iterations.
     """
 
     num_steps: int = 80_000

@@ -22,13 +22,7 @@ _MAX_ITERATIONS = 500
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Minimum:
-    """End of a descent.
-
-    Attributes:
-        z: the point, in units of the box.
-        value: the value there.
-        curvature_radius: length of a step per length of a gradient, from the last two iterations.
-    """
+    """End of a descent, with the length of its last step per change of the gradient."""
 
     z: np.ndarray
     value: float

@@ -34,12 +34,7 @@ NUM_STEPS = 24
 
 
 class Tally:
-    """Counts over all searchers of a search.
-
-    Attributes:
-        num_descents: descents, with those that were stopped early.
-        jumps: of each kind, the number of jumps, their evaluations with those of descents, and how many led to a lower minimum.
-    """
+    """Counts over all searchers of a search. Descents that were stopped early count; evaluations of jumps include descents."""
 
     def __init__(self):
         self.num_descents = 0

@@ -140,11 +140,7 @@ class NoisyObjective(Objective):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class KeyedPotential(Potential):
-    """U(z) with a new key in every evaluation.
-
-    Attributes:
-        energy: function of a position and the two words of a key.
-    """
+    """U(z) with a new key in every evaluation, passed as two words."""
 
     energy: Static[Callable[[Any, Any], Array]]
 
@@ -171,12 +167,7 @@ def _untraceable(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Candidate:
-    """A point with noisy values.
-
-    Attributes:
-        z: the point.
-        values: values there.
-    """
+    """A point with noisy values."""
 
     z: np.ndarray
     values: np.ndarray

@@ -31,22 +31,11 @@ class SearchOver(Exception):  # noqa: N818
 
 
 class Objective:
-    """A function in units of the box, with a gradient by JAX or by finite differences.
+    """A function in units of the box, with a gradient by JAX (`is_traced`) or by finite differences.
 
     Evaluations are in double precision if JAX can differentiate the function in it. Instead of a value that is not finite, the
-    search sees the highest finite value so far, with zero gradient.
-
-    Attributes:
-        space: the units.
-        is_traced: whether JAX differentiates the function. If not, a gradient costs one evaluation per coordinate.
-        num_evaluations: evaluations so far. A value with its gradient by JAX counts once.
-        best: lowest value.
-        best_z: its point.
-        improved_at: number of evaluations when it was found.
-        ceiling: highest finite value.
-        patience: evaluations without improvement after which the search ends, or None.
-        callback: called every few hundred evaluations; True ends the search.
-        programs: compiled programs by name, which end with the search; see `isotherm.minimization.search`.
+    search sees `ceiling`, the highest finite value so far, with zero gradient. `improved_at` is `num_evaluations` at the last
+    improvement, and `programs` are those that end with the search; see `isotherm.minimization.search`.
     """
 
     def __init__(self, fun: Callable[[Any], Any], space: Space, target: float, budget: int):

@@ -12,16 +12,7 @@ _MAX_FLOAT = np.finfo(float).max
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Space:
-    """Units of a search: x = low + width * z, with z in [0, 1] if there are bounds.
-
-    Attributes:
-        low: x at z = 0, flat.
-        high: x at z = 1.
-        width: high - low.
-        is_bounded: whether z stays in [0, 1].
-        start: z of the user's start, or None.
-        shape: shape of x.
-    """
+    """Units of a search: x = low + width * z with flat z, in [0, 1] if there are bounds. `start` is z of the user's start."""
 
     low: np.ndarray
     high: np.ndarray
