@@ -52,9 +52,9 @@ def test_sample_and_sweep_complete_a_specification_alike(name):
 def test_a_ladder_for_blackjax_is_found():
     pytest.importorskip("blackjax")
     algorithm = iso.to_blackjax(SEARCHED["ladder"], wells, pilot_init=START)
-    ladder = iso.resolve(wells, SEARCHED["ladder"], init=START, progress=False).sampler.coupling.ladder
+    coupling: Any = iso.resolve(wells, SEARCHED["ladder"], init=START, progress=False).sampler.coupling
     state = algorithm.init(START, jax.random.key(0))
-    assert state.position.shape == (ladder.num_rungs, 2)
+    assert state.position.shape == (coupling.ladder.num_rungs, 2)
 
 
 @pytest.mark.parametrize("name", SEARCHED)
@@ -96,7 +96,8 @@ class Swaps(Exchange):
 
 def test_a_subclass_keeps_the_checks_of_its_part():
     given = iso.resgld(1e-3, temperatures=(1.0, 2.0, 4_000.0))
-    fields = {field.name: getattr(given.coupling, field.name) for field in dataclasses.fields(given.coupling)}
+    coupling: Any = given.coupling
+    fields = {field.name: getattr(coupling, field.name) for field in dataclasses.fields(coupling)}
     own = dataclasses.replace(given, coupling=Swaps(**fields))
     runs = [
         iso.sample(lambda x: 50.0 * jnp.sum(x**2), sampler, num_steps=300, init=jnp.ones(20), progress=False)

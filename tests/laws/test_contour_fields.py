@@ -98,8 +98,8 @@ def test_a_wrong_exponent_would_be_seen():
     """A field of the power 1.1 zeta."""
 
     class Steeper(Psi):
-        def strength(self, seen):
-            return super().strength(seen) ** 1.1
+        def strength(self, inputs):
+            return super().strength(inputs) ** 1.1
 
     gain = PolynomialGain(10.0, 0.75, 100.0, 1.0)
     wrong = Contour(Partition(0.0, 1.0, len(MASSES)), 0.75, gain, Steeper(), bounds=None)

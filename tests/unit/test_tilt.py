@@ -37,7 +37,9 @@ def langevin_law(rate: float, noise: float, step_errors: StepErrors, is_exact: b
 @pytest.mark.parametrize("rate", [0.01, 0.3, 1.0])
 @pytest.mark.parametrize("noise", [0.0, 1.0])
 def test_langevin_steps_add_what_the_stationary_law_has_too_much(rate, noise):
-    found, truth = langevin_law(rate, noise, SGLD().step_errors, noise == 0.0)
+    step_errors = SGLD().step_errors
+    assert step_errors is not None
+    found, truth = langevin_law(rate, noise, step_errors, noise == 0.0)
     assert found == pytest.approx(truth, rel=0.02)
 
 
