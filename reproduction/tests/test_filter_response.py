@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from isotherm.networks import num_parameters
-from isotherm_thesis.models import FilterResponseNorm, frn_resnet, resnet
+from isotherm.networks import num_parameters, resnet
+from isotherm_thesis.models import FilterResponseNorm, frn_resnet
 
 _NOISE = np.random.default_rng(0).normal(size=(3, 5, 7, 4))
 IMAGES = jnp.asarray(_NOISE * np.array([0.1, 1.0, 10.0, 1e3]) + 2.0, jnp.float32)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from isotherm.networks import MLP, num_parameters
-from isotherm_thesis.models import CNN, bottleneck_resnet, resnet, wide_resnet
+from isotherm.networks import CNN, MLP, bottleneck_resnet, num_parameters, resnet
+from isotherm_thesis.models import wide_resnet
 
 KEY = nnx.Rngs(0)
 

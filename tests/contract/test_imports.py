@@ -110,7 +110,7 @@ def test_names_that_have_moved_work_with_a_warning():
         ("isotherm.targets", "ten_functions", "isotherm_thesis.functions"),
         ("isotherm.bandits", "Mushrooms", "isotherm_thesis.bandits"),
         ("isotherm.models", "wide_resnet", "isotherm_thesis.models"),
-        ("isotherm.networks", "ResNet", "isotherm_thesis.models"),
+        ("isotherm.networks", "WideResNet", "isotherm_thesis.models"),
         ("isotherm.predictive", "project", "isotherm_thesis.landscape"),
     ):
         with pytest.warns(

@@ -10,13 +10,12 @@ from typing import Any
 # Modules that no longer are files, and by new home the names that they held.
 _MODULES = {
     "models": {
-        "isotherm.networks": "MLP num_parameters",
-        "isotherm_thesis.models": "CNN FilterResponseNorm FilterResponseResNet ResNet WideResNet"
-        " bottleneck_resnet frn_resnet resnet wide_resnet",
+        "isotherm.networks": "CNN MLP ResNet bottleneck_resnet num_parameters resnet",
+        "isotherm_thesis.models": "FilterResponseNorm FilterResponseResNet WideResNet frn_resnet wide_resnet",
     },
     "data": {
         "isotherm.networks": "Normalize",
-        "isotherm_thesis.data": "CATALOG DataSet File FileStatus check find get load",
+        "isotherm_thesis.data": "CATALOG DataSet check find get load",
     },
     "data.augment": {"isotherm.networks": "Crop Erase Flip InTurn Normalize cifar_augmentation"},
     "experiments": {"isotherm_thesis.experiments": "EXPERIMENTS"},

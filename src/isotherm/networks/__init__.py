@@ -1,4 +1,4 @@
-"""Neural networks as potentials: modules of Flax and Equinox, losses, augmentation, and a perceptron."""
+"""Neural networks as potentials: modules of Flax and Equinox, losses, augmentation, and a few networks."""
 
 import importlib
 from typing import TYPE_CHECKING, Any
@@ -12,9 +12,10 @@ from isotherm.networks.nnx_modules import from_nnx
 from isotherm.networks.potential import Network, NetworkPotential, WeightDecay
 
 if TYPE_CHECKING:
-    from isotherm.networks.perceptron import MLP, num_parameters
+    from isotherm.networks.models import CNN, MLP, ResNet, bottleneck_resnet, num_parameters, resnet
 
 __all__ = [
+    "CNN",
     "MLP",
     "Crop",
     "Erase",
@@ -24,23 +25,28 @@ __all__ = [
     "Network",
     "NetworkPotential",
     "Normalize",
+    "ResNet",
     "WeightDecay",
     "binary_cross_entropy",
+    "bottleneck_resnet",
     "cifar_augmentation",
     "cross_entropy",
     "from_equinox",
     "from_linen",
     "from_nnx",
     "num_parameters",
+    "resnet",
     "squared_error",
 ]
 
 if not TYPE_CHECKING:
-    _TO_THESIS = ("CNN", "ResNet", "WideResNet", "bottleneck_resnet", "resnet", "wide_resnet")
-    _moved = moved(__name__, dict.fromkeys(_TO_THESIS, "isotherm_thesis.models"), "isotherm-thesis", 3)
+    _MODELS = ("CNN", "MLP", "ResNet", "bottleneck_resnet", "num_parameters", "resnet")
+    _moved = moved(
+        __name__, dict.fromkeys(("WideResNet", "wide_resnet"), "isotherm_thesis.models"), "isotherm-thesis", 3
+    )
 
     def __getattr__(name: str) -> Any:
         # Flax is an extra: its modules are imported when they are first used.
-        if name in ("MLP", "num_parameters"):
-            return getattr(importlib.import_module(f"{__name__}.perceptron"), name)
+        if name in _MODELS:
+            return getattr(importlib.import_module(f"{__name__}.models"), name)
         return _moved(name)

@@ -9,12 +9,11 @@ import numpy as np
 
 import isotherm as iso
 from isotherm.demo.result import Row
-from isotherm.networks import Crop, Flip, InTurn, Normalize
+from isotherm.networks import CNN, Crop, Flip, InTurn, Normalize
 from isotherm.predictive import Prediction, accuracy, predict
 from isotherm.run.run import Run
 from isotherm_thesis.data import load
 from isotherm_thesis.experiments import small_sets
-from isotherm_thesis.models import CNN
 
 LOSS_RANGE = "loss range, last half"
 

@@ -5,7 +5,7 @@ from flax import nnx
 from jax import Array
 
 from isotherm.foundation.errors import refuse
-from isotherm_thesis.models.residual import WIDTHS, convolution
+from isotherm.networks.models import WIDTHS, convolution
 
 _EPSILON = 1e-6
 

@@ -5,7 +5,7 @@ from flax import nnx
 from jax import Array
 
 from isotherm.foundation.errors import check_integer, refuse
-from isotherm_thesis.models.residual import WIDTHS, batch_norm, convolution
+from isotherm.networks.models import WIDTHS, batch_norm, convolution
 
 
 class WideBlock(nnx.Module):

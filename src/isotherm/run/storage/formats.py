@@ -59,5 +59,5 @@ def _innermost(config: dict[str, Any]) -> dict[str, Any]:
     return potential
 
 
-def _classes(part: Any) -> list[str]:
+def _classes(part: Any) -> list[Any]:
     return [part.get("class"), *part.get("extends", ())] if isinstance(part, dict) else []

@@ -8,11 +8,11 @@ from flax import nnx
 
 import isotherm as iso
 from isotherm.foundation.errors import check_choice, refuse
-from isotherm.networks import Crop, Flip, InTurn, Normalize, cifar_augmentation
+from isotherm.networks import Crop, Flip, InTurn, Normalize, ResNet, bottleneck_resnet, cifar_augmentation, resnet
 from isotherm.networks.potential import NetworkPotential
 from isotherm_thesis.data import load
 from isotherm_thesis.experiments.images.setting import Setting
-from isotherm_thesis.models import ResNet, bottleneck_resnet, frn_resnet, resnet, wide_resnet
+from isotherm_thesis.models import frn_resnet, wide_resnet
 
 # The split of held-out images is the same for all seeds and methods.
 _SPLIT_SEED = 2021
