@@ -66,9 +66,9 @@ def test_errors_and_tables_with_brackets_are_shown_as_they_are(tmp_path, shown):
     assert f"got no readable {missing / 'run.json'}." in shown("show", missing, status=2).err
     (tmp_path / "[i]data").mkdir()
     assert f"No data set is in {tmp_path / '[i]data'}." in shown("data", "check", tmp_path / "[i]data").out
-    (tmp_path / "[i]data" / "winequality-red.csv").write_text("nonsense")
+    (tmp_path / "[i]data" / "wine.npz").write_text("nonsense")
     told = shown("data", "check", tmp_path / "[i]data", status=1).out
-    assert "damaged" in told
+    assert "must be 1,599 rows" in told
     assert "[i]data" in "".join(told.split())
     assert "[red]" not in told
 
