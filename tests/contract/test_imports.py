@@ -36,7 +36,7 @@ ORDER = [
     "cli",
 ]
 # Methods of a run, such as `summary`, which import what they call: diagnostics are functions of a run.
-LATE = {("run/run.py", "diagnostics"), ("run/headline.py", "diagnostics")}
+LATE = {("run/run.py", "diagnostics")}
 
 
 def modules_of(path, own):

@@ -17,7 +17,7 @@ _MIN_STIFF_SHARE, _MIN_REJECTED, _MIN_JUMPS = 0.03, 0.02, 0.01
 # The relative bias of a variance at the advised step, and the largest cut of a step because of heat, which is proportional to the
 # step only near the right one.
 _GOAL, _MAX_CUT = 0.02, 0.1
-# The step size is that which all checks together advise.
+# The smallest step size that these checks advise.
 _REMEDY = "Lower `step_size` to about {step}"
 
 

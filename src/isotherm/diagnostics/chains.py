@@ -19,12 +19,12 @@ from isotherm.run.run import Run
 _P_VALUE = 0.01
 # Draws from which principal directions are found, and how many directions are compared.
 _MAX_PROJECTED, _NUM_DIRECTIONS = 1_000, 3
-# Escape: most and fewest draws of a chain, and the least growth of the distance from the start in the last quarter. A free random
-# walk grows 1.8 times between halves, and 1.2 times between these quarters.
+# Escape reads at most 400 draws of a chain and needs 16. The mean distance from the start must grow by 2 % from the third to the last
+# quarter; for a free random walk it grows by 20 %, and by 80 % from the first half to the second.
 _MAX_DRAWS, _MIN_DRAWS, _MIN_LATE_GROWTH = 400, 16, 1.02
 
 
-def chain_checks(run: Run) -> list[Check]:
+def checks_without_draws(run: Run) -> list[Check]:
     """Checks that read no draws."""
     found, asked = [], run.config.get("settings", {}).get("num_steps", run.num_steps)
     if run.num_steps < asked and not run.has_died:

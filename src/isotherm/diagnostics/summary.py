@@ -10,7 +10,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from isotherm.diagnostics.bias_checks import bias_checks
-from isotherm.diagnostics.chains import chain_checks, close_starts, disagreement, projections
+from isotherm.diagnostics.chains import checks_without_draws, close_starts, disagreement, projections
 from isotherm.foundation import checks
 from isotherm.foundation.checks import Check
 from isotherm.foundation.positions import coordinate_name, of_small_leaves, shapes_of
@@ -110,7 +110,7 @@ def summary_of(run: Run) -> Summary:
 
 def _checks_of_run(run: Run) -> list[Check]:
     """Checks of the run, its starts, its parts and its weights."""
-    found = chain_checks(run)
+    found = checks_without_draws(run)
     if "diverged_at" not in run.stats or run.has_died:
         return found
     found += [*run.distribution_checks, *close_starts(run)]
@@ -156,7 +156,7 @@ def headlines(run: Run) -> list[str]:
     leaves = [f"{name}{list(shape)}" if shape else name for name, shape in shapes.items()]
     more = f" and {len(leaves) - _MAX_LEAVES} more" * (len(leaves) > _MAX_LEAVES)
     sizes = " x ".join([*(f"{number} runs" for number in runs), f"{chains} chains", f"{draws} draws"])
-    number = len(chain_checks(run))
+    number = len(checks_without_draws(run))
     lines = [
         f"Run of {sampler} on {potential}",
         f"{sizes} of {', '.join(leaves[:_MAX_LEAVES])}{more}",

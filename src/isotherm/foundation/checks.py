@@ -32,8 +32,8 @@ class Check:
         affects_estimates: whether the finding limits every estimate.
 
     Example:
-        >>> print(Check("stuck", "moves of the chains", Severity.FAULT, "Chain 2 never moved.", "Lower `step_size`."))
-        Chain 2 never moved. Lower `step_size`.
+        >>> print(DIVERGED.found("2 of 4 chains diverged.", "Lower `step_size`, or use a `box`.", number=2))
+        2 of 4 chains diverged. Lower `step_size`, or use a `box`.
     """
 
     name: str
@@ -194,8 +194,8 @@ HOT_DRAWS = Kind("hot-draws", "temperature of the draws", _FAULT, 0.03)
 COLD_DRAWS = Kind("cold-draws", "temperature of the draws", _FAULT, 0.1)
 # Share of a well that a step crosses.
 STIFF_WELLS = Kind("stiff-wells", "step size beside the narrowest wells", _FAULT, 0.3)
-# Squared displacement by gradients over that by noise.
-WALLS = Kind("walls", "moves that the box rejects", _FAULT, 0.3)
+# Squared displacement by gradients over that by noise, where the box rejects proposals.
+WALLS = Kind("walls", "drift of proposals beside the walls of a box", _FAULT, 0.3)
 JUMPS = Kind("jumps", "jumps of the energy in temperatures", _FAULT, 0.5)
 # Relative difference between changes of the energy and its gradient: below 1e-3 at short steps, whatever the energy.
 OTHER_GRADIENT = Kind("other-gradient", "whether the gradient is that of the energy", _FAULT, 0.02)

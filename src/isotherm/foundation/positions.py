@@ -66,7 +66,7 @@ def of_small_leaves(shapes: Shapes, few: int) -> np.ndarray:
 
 
 def columns(draws: Any, lead: int, places: np.ndarray) -> np.ndarray:
-    """Coordinates at the increasing `places` of all draws, without a copy of the others.
+    """Coordinates at the increasing `places` of all draws. Leaves on disk are read whole.
 
     Example:
         >>> columns({"a": np.zeros((5, 2)), "b": np.ones((5, 3))}, 1, np.array([1, 4])).tolist()[0]

@@ -44,7 +44,7 @@ def effective_sample_size(log_weights: np.ndarray) -> float:
 def pieces(
     draws: Any, weights: np.ndarray, first: int = 0, last: int | None = None
 ) -> Iterator[tuple[Any, np.ndarray]]:
-    """Draws first, ..., last - 1 (the last axis of the weights) and their weights, flattened, in pieces that fit in memory."""
+    """Draws `first` to `last` - 1 of every chain and their weights, all along one axis, in pieces that fit in memory."""
     axis = weights.ndim - 1
     end = weights.shape[axis] if last is None else last
     leaves = jax.tree.leaves(draws)
