@@ -19,8 +19,8 @@ from isotherm.run.run import Run
 _P_VALUE = 0.01
 # Draws from which principal directions are found, and how many directions are compared.
 _MAX_PROJECTED, _NUM_DIRECTIONS = 1_000, 3
-# Escape reads at most 400 draws of a chain and needs 16. The mean distance from the start must grow by 2 % from the third to the last
-# quarter; for a free random walk it grows by 20 %, and by 80 % from the first half to the second.
+# Escape reads at most 400 draws of a chain and needs 16. The mean distance from the start must grow by 2 % from the third
+# quarter to the last; for a free random walk it grows by 20 %, and by 80 % from the first half to the second.
 _MAX_DRAWS, _MIN_DRAWS, _MIN_LATE_GROWTH = 400, 16, 1.02
 
 
