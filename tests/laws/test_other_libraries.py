@@ -88,6 +88,8 @@ REFUSED = {
         lambda: iso.resgld(0.1, temperatures=(1.0, 2.0)),
         lambda: iso.icsgld(0.1, partition=(0.0, 5.0, 20)),
         lambda: iso.svgd(0.1),
+        lambda: iso.icsgld(0.1),
+        lambda: iso.resgld(0.1, ladder="auto"),
     ],
     "only gradients": [lambda: iso.psgld(0.1, curvature_correction=True)],
     "a sampler": [lambda: "sgld"],
@@ -99,14 +101,6 @@ def test_samplers_that_need_more_are_refused(message):
     for build in REFUSED[message]:
         with pytest.raises(ValueError, match=rf"`sampler` must be (one .*)?{message}"):
             iso.as_optax(build())
-
-
-@pytest.mark.parametrize(
-    ("build", "name"), [(lambda: iso.icsgld(0.1), "partition"), (lambda: iso.resgld(0.1, ladder="auto"), "ladder")]
-)
-def test_specifications_are_refused(build, name):
-    with pytest.raises(ValueError, match=rf"`{name}` must be known; got a search that needs a pilot"):
-        iso.as_optax(build())
 
 
 has_blackjax = importlib.util.find_spec("blackjax") is not None
