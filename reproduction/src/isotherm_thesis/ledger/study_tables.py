@@ -24,7 +24,7 @@ def spreads_table() -> str:
 
 def means_table() -> str:
     """How far means are off in standard deviations, and as runs measure it."""
-    lines = ["| step size | off by | measured by the run |", "|---|---|---|"]
+    lines = ["| step size | actual bias | measured by the run |", "|---|---|---|"]
     for row in _record("bias")["means"]:
         seen = f"{row['off']:+.4f} ± {row['std_error']:.4f}"
         lines.append(f"| {row['step']:.2g} | {seen} | {row['measured']:+.4f} ± {row['error']:.4f} |")
@@ -33,7 +33,10 @@ def means_table() -> str:
 
 def network_heat_table() -> str:
     """Temperatures and losses of a network at several steps."""
-    lines = ["| step size | temperature, measured by the run | training loss | named |", "|---|---|---|---|"]
+    lines = [
+        "| step size | temperature, measured by the run | training loss | reported by the summary |",
+        "|---|---|---|---|",
+    ]
     for row in _record("network-heat")["rows"]:
         heat, loss = (
             f"{row[a]:.{n}f} ± {row[b]:.{n}f}" for a, b, n in (("temperature", "error", 3), ("loss", "loss_error", 1))

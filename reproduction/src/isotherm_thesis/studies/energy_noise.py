@@ -342,7 +342,8 @@ def counts_table(record: dict[str, Any]) -> str:
 
 def offs_table(record: dict[str, Any], sampler: str, target: str, dimension: int, quantities: tuple[str, ...]) -> str:
     """How far the mean of a cell's seeds is from the truth, without its claimed bias, at every noise, in Markdown."""
-    lines = [f"| noise | {' | '.join(quantities)} |", "|---" * (len(quantities) + 1) + "|"]
+    noise = "batch size" if target in ("independent", "epochs") else "noise"
+    lines = [f"| {noise} | {' | '.join(quantities)} |", "|---" * (len(quantities) + 1) + "|"]
     same = {"sampler": sampler, "target": target, "dimension": dimension}
     chosen = [cell for cell in record["cells"] if all(cell[name] == value for name, value in same.items())]
     for cell in sorted(chosen, key=lambda cell: cell["noise"]):
