@@ -1,8 +1,7 @@
 """The axes of runs for the user, and the way of records from the device to arrays with these axes.
 
-A program has R independent runs of P chains, or one without an axis. The user sees (run, chain, ...) if `num_runs` is given, and
-(chain, ...) otherwise. Independent ladders of an exchange sampler are runs of the program and chains for the user, who sees the
-replica on the target rung of each.
+A run of a program is P chains that one coupling joins. The user sees (run, chain, ...) if `num_runs` is given, and (chain, ...)
+otherwise. Each ladder of an exchange sampler is a run of the program and a chain for the user: the replica on the target rung.
 """
 
 import dataclasses

@@ -56,8 +56,8 @@ class Times(NamedTuple):
         """Iterations of the records `offsets` after the next; past the last record, the largest integer."""
         numbers = self.number + offsets
         whole, rest = jnp.divmod(numbers, len(self.chosen))
-        found = self.start + self.stride * (whole * self.period + self.chosen[rest])
-        return jnp.where(numbers < self.end, found, jnp.iinfo(jnp.int32).max)
+        iterations = self.start + self.stride * (whole * self.period + self.chosen[rest])
+        return jnp.where(numbers < self.end, iterations, jnp.iinfo(jnp.int32).max)
 
 
 class Block(NamedTuple):
@@ -80,12 +80,12 @@ def chunk(
     program: "Program", keys: Keys, stream: Any, block: Block, start: Array, carry: Carry, buffers: Buffers
 ) -> tuple[Array, Carry, Buffers]:
     """Up to L iterations of small positions from `start` on: the iteration after them, and what they lead to."""
-    state, known = carry
+    state, milestones = carry
     stop = jnp.minimum(start + program.chunk, block.last)
     upcoming = block.times.at(buffers.place + jnp.arange(program.max_records_per_chunk, dtype=jnp.int32))
     # Records after this chunk are placed at its end.
     offsets = jnp.minimum(upcoming - start, program.chunk)
-    draws = program.draw_noise(keys, start + jnp.arange(program.chunk, dtype=jnp.int32), state.position)
+    inputs = program.draw_noise(keys, start + jnp.arange(program.chunk, dtype=jnp.int32), state.position)
     example = program.row_like(state)
     weighs_some = program.is_weighted and not program.weighs_all
 
@@ -93,12 +93,12 @@ def chunk(
         """Writes only to slices: XLA reuses the buffer of `piece`. Weighs its last position, so its own loop has no branch."""
         offset, state, trace, weights, piece = loop
         base = offset // program.group * program.group
-        noise = slices(draws, base, program.group)
+        inputs_of_group = slices(inputs, base, program.group)
         state = program.work_inside(keys, state, start + offset)
 
         def step(place, loop):
             state, piece = loop
-            after, energy = program.iterate(keys, stream, state, row_at(noise, place), start + base + place)
+            after, energy = program.iterate(keys, stream, state, row_at(inputs_of_group, place), start + base + place)
             log_weight = program.log_weights(after) if program.weighs_all else None
             row = Trace(state.position, state.model_state, energy, log_weight, program.observe(state))
             return after, write_row(piece, row, place)
@@ -116,21 +116,21 @@ def chunk(
     weights = zeros(example.energy, program.chunk) if weighs_some else None
     begin = (jnp.zeros((), jnp.int32), state, zeros(example, program.chunk), weights, zeros(example, program.group))
     _, state, trace, weights, _ = lax.while_loop(lambda loop: loop[0] < stop - start, group, begin)
-    known = known.after(trace.energy, trace.position, start, stop - start, block.target)
+    milestones = milestones.after(trace.energy, trace.position, start, stop - start, block.target)
     chosen, weights = jax.tree.map(lambda leaf: leaf[jnp.minimum(offsets, program.chunk - 1)], (trace, weights))
     keep = jax.vmap(program.keep, (0, 0, None if chosen.observed.recorded is None else 0))
     kept = keep(chosen.position, chosen.model_state, chosen.observed.recorded)
     new = *kept, *chosen.scalars(weights if weighs_some else chosen.log_weight)
     records = Records(*write_rows(tuple(buffers.records), new, buffers.place))
     count = jnp.sum(upcoming < stop, dtype=jnp.int32)
-    return stop, Carry(state, known), Buffers(records, buffers.place + count)
+    return stop, Carry(state, milestones), Buffers(records, buffers.place + count)
 
 
 def segment(
     program: "Program", keys: Keys, stream: Any, block: Block, start: Array, carry: Carry, buffers: Buffers
 ) -> tuple[Array, Carry, Buffers]:
     """Like `chunk`, for large positions: no iteration copies or writes a position."""
-    (state, known), (records, place) = carry, buffers
+    (state, milestones), (records, place) = carry, buffers
     upcoming = block.times.at(place + jnp.arange(2, dtype=jnp.int32))
     is_due = upcoming[0] == start
     stop = jnp.minimum(jnp.where(is_due, upcoming[1], upcoming[0]), block.last)
@@ -138,23 +138,23 @@ def segment(
     draws, model_state = write_if((records.draws, records.model_state), kept, place, is_due)
 
     def body(iteration, loop):
-        state, known, row = loop
+        state, milestones, row = loop
         state = program.work_inside(keys, state, iteration)
-        drawn = row_at(program.draw_noise(keys, iteration[None], state.position), jnp.zeros((), jnp.int32))
-        after, energy = program.iterate(keys, stream, state, drawn, iteration)
+        inputs = row_at(program.draw_noise(keys, iteration[None], state.position), jnp.zeros((), jnp.int32))
+        after, energy = program.iterate(keys, stream, state, inputs, iteration)
         weights = _weigh(program, after, is_due & (iteration == start)) if program.is_weighted else None
         new = Trace(None, None, energy, weights, program.observe(state))
         position = jax.tree.map(lambda leaf: leaf[None], state.position)
-        known = known.after(energy[None], position, iteration, 1, block.target)
-        return after, known, jax.tree.map(lambda n, old: jnp.where(iteration == start, n, old), new, row)
+        milestones = milestones.after(energy[None], position, iteration, 1, block.target)
+        return after, milestones, jax.tree.map(lambda n, old: jnp.where(iteration == start, n, old), new, row)
 
     example = program.row_like(state)._replace(position=None, model_state=None)
     example = example._replace(log_weight=example.energy if program.is_weighted else None)
     nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), example)
-    state, known, row = lax.fori_loop(start, stop, body, (state, known, nothing))
+    state, milestones, row = lax.fori_loop(start, stop, body, (state, milestones, nothing))
     scalars = write_if(records[2:], row.scalars(row.log_weight), place, is_due)
     buffers = Buffers(Records(draws, model_state, *scalars), place + is_due.astype(jnp.int32))
-    return stop, Carry(state, known), buffers
+    return stop, Carry(state, milestones), buffers
 
 
 def _weigh(program: "Program", state: State, is_due: Array) -> Array:

@@ -49,8 +49,8 @@ def _unrolled(function: Callable[..., Any], arguments: Any, number: int) -> Any:
         return jax.tree.unflatten(jax.tree.structure(shapes), jaxpr_as_fun(traced)(*jax.tree.leaves(given)))
 
     def of_group(group):
-        found = [of_chain(*jax.tree.map(lambda leaf, k=k: leaf[k], group)) for k in range(size)]
-        return jax.tree.map(lambda *leaves: jnp.stack(leaves), *found)
+        results = [of_chain(*jax.tree.map(lambda leaf, k=k: leaf[k], group)) for k in range(size)]
+        return jax.tree.map(lambda *leaves: jnp.stack(leaves), *results)
 
     if size == number:
         return of_group(arguments)

@@ -71,27 +71,27 @@ def init_state(parts: Parts, position: Any) -> State:
 def iterate(parts: Parts, state: State, inputs: Inputs, iteration: Array) -> tuple[State, Array]:
     """The state after one iteration, and the energies of the positions before it, shape (P,)."""
     is_shared = parts.potential.is_batch_shared
-    own = parts.estimator.num_batches
+    num_own = parts.estimator.num_batches
 
     def estimate(estimator, position, model_state, noises, probe, batches):
-        batches = inputs.batches[:own] if is_shared else batches
-        after, found = parts.estimator.evaluate(
+        batches = inputs.batches[:num_own] if is_shared else batches
+        after, result = parts.estimator.evaluate(
             parts.potential, estimator, position, model_state, batches, noises, probe
         )
-        return after, found if parts.coupling.traits.noise else found._replace(residuals=None)
+        return after, result if parts.coupling.traits.noise else result._replace(residuals=None)
 
-    own_batches = None if is_shared else inputs.batches[:own]
-    own_noises = inputs.potential_noises[:own]
+    own_batches = None if is_shared else inputs.batches[:num_own]
+    own_noises = inputs.potential_noises[:num_own]
     arguments = (state.estimator, state.position, state.model_state, own_noises, inputs.probe, own_batches)
-    estimator, found = over_chains(parts.chain_mode, estimate, *arguments, drops_axis_of_one=True)
+    estimator, estimated = over_chains(parts.chain_mode, estimate, *arguments, drops_axis_of_one=True)
 
-    seen = coupling_inputs(parts, found.energy, found.prior_energy, iteration, found.residuals)
+    to_coupling = coupling_inputs(parts, estimated.energy, estimated.prior_energy, iteration, estimated.residuals)
     if parts.coupling.traits.num_fresh:
-        batches, noises = inputs.batches[own:], inputs.potential_noises[own:]
+        batches, noises = inputs.batches[num_own:], inputs.potential_noises[num_own:]
         fresh = further_energies(parts, state, batches, noises, iteration)
         noise = {"noise_covariance": fresh.noise_covariance, "num_examples": fresh.num_examples}
-        seen = seen._replace(fresh_energies=fresh.energies, **noise)
-    coupling, move = parts.coupling.update(state.coupling, inputs.coupling, seen)
+        to_coupling = to_coupling._replace(fresh_energies=fresh.energies, **noise)
+    coupling, move = parts.coupling.update(state.coupling, inputs.coupling, to_coupling)
 
     def multiply(kernel, gradient, move):
         return multiplied(parts, kernel.position, gradient, move.multiplier)
@@ -101,13 +101,13 @@ def iterate(parts: Parts, state: State, inputs: Inputs, iteration: Array) -> tup
         return parts.kernel.step(kernel, gradient, noise, move._replace(iteration=iteration), curvature)
 
     if parts.kernel.is_joint:
-        gradient = jax.vmap(multiply)(state.kernel, found.gradient, move)
+        gradient = jax.vmap(multiply)(state.kernel, estimated.gradient, move)
         move = move._replace(iteration=iteration)
-        moved = parts.kernel.step(state.kernel, gradient, inputs.noise, move, found.curvature)
+        kernel = parts.kernel.step(state.kernel, gradient, inputs.noise, move, estimated.curvature)
     else:
-        arguments = (state.kernel, found.gradient, inputs.noise, move, found.curvature)
-        moved = over_chains(parts.chain_mode, advance, *arguments)
-    return State(moved, estimator, coupling, found.model_state), found.energy
+        arguments = (state.kernel, estimated.gradient, inputs.noise, move, estimated.curvature)
+        kernel = over_chains(parts.chain_mode, advance, *arguments)
+    return State(kernel, estimator, coupling, estimated.model_state), estimated.energy
 
 
 def multiplied(parts: Parts, position: Any, gradient: Any, multiplier: Array) -> Any:
@@ -128,21 +128,19 @@ def further_energies(
     is_shared = parts.potential.is_batch_shared
     stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *zip(batches, noises, strict=True))
 
-    def of_batch(given):
-        batch, noises_of_batch = given
+    def of_batch(batch, noises_of_batch):
+        def of_chain(estimator, position, model_state, noise, own_batch):
+            used = batch if is_shared else own_batch
+            measured = parts.estimator.measure(parts.potential, estimator, position, model_state, used, noise)
+            return measured if parts.coupling.traits.noise else (*measured[:2], None)
 
-        def of_chain(estimator, position, model_state, noise, own):
-            seen = batch if is_shared else own
-            found = parts.estimator.measure(parts.potential, estimator, position, model_state, seen, noise)
-            return found if parts.coupling.traits.noise else (found[0], found[1], None)
-
-        own = None if is_shared else batch
-        chains = (state.estimator, state.position, state.model_state, noises_of_batch, own)
+        own_batches = None if is_shared else batch
+        chains = (state.estimator, state.position, state.model_state, noises_of_batch, own_batches)
         return over_chains(parts.chain_mode, of_chain, *chains)
 
     # The numbers give `lax.map` an axis if there are neither batches nor noise.
     _, (energies, priors, residuals) = lax.map(
-        lambda one: (one[0], of_batch(one[1])), (jnp.arange(len(batches)), stacked)
+        lambda one: (one[0], of_batch(*one[1])), (jnp.arange(len(batches)), stacked)
     )
     return coupling_inputs(parts, energies, priors, iteration, residuals)
 
@@ -153,10 +151,10 @@ def coupling_inputs(
     """What the coupling reads of energies (..., P) and residuals (..., P, examples) at an iteration."""
     schedules = parts.step_size, parts.temperature
     step_size, temperature = (jnp.asarray(as_schedule(one)(iteration), energies.dtype) for one in schedules)
-    seen = energies if parts.potential.coupling_includes_prior else energies - prior_energies
-    given = (seen, prior_energies, jnp.isfinite(energies), step_size, temperature, iteration)
+    read_energies = energies if parts.potential.coupling_includes_prior else energies - prior_energies
+    fields = (read_energies, prior_energies, jnp.isfinite(energies), step_size, temperature, iteration)
     if residuals is None:
-        return CouplingInputs(*given)
+        return CouplingInputs(*fields)
     if parts.potential.is_batch_shared:
         covariance = residuals @ jnp.swapaxes(residuals, -1, -2)
     else:
@@ -164,4 +162,4 @@ def coupling_inputs(
         covariance = variances[..., None] * jnp.eye(residuals.shape[-2], dtype=residuals.dtype)
     # Examples that pad a short batch have residual zero.
     is_used = jnp.any(residuals != 0.0, axis=tuple(range(residuals.ndim - 1)))
-    return CouplingInputs(*given, noise_covariance=covariance, num_examples=jnp.sum(is_used))
+    return CouplingInputs(*fields, noise_covariance=covariance, num_examples=jnp.sum(is_used))

@@ -43,8 +43,8 @@ def evaluate_probes(
     """
     potential = parts.potential
 
-    def of_chains(given):
-        position, model_state, keys, number, wells = given
+    def of_chains(points):
+        position, model_state, keys, number, wells = points
 
         def of_chain(position, model_state, key):
             noise = jax.tree.map(lambda leaf: leaf[0], potential.draw(key, key, jnp.zeros(1, jnp.int32), position))
@@ -52,8 +52,8 @@ def evaluate_probes(
             batch = potential.batch(key, number)
 
             def energy(position):
-                found = potential.evaluate(position, batch, noise, model_state)
-                return found.energy, found.prior_energy
+                evaluation = potential.evaluate(position, batch, noise, model_state)
+                return evaluation.energy, evaluation.prior_energy
 
             return jax.value_and_grad(energy, has_aux=True)(position)
 

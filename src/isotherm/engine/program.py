@@ -63,7 +63,7 @@ class Program(Part):
     """Parts, and everything static about their runs."""
 
     parts: Parts
-    num_runs: Static[int | None]  # R; None for one run without an axis.
+    num_runs: Static[int | None]  # R, the sets of coupled chains: each ladder is a run. None for one, without an axis.
     num_chains: Static[int]  # P.
     is_swept: Static[bool]  # Each run has parts of its own: leaves, except the potential's, have a leading axis of R.
     tracks_best: Static[bool]
@@ -117,23 +117,23 @@ class Program(Part):
             coupled = self.over_runs(lambda parts, s: parts.coupling.statistics(s), state.coupling, mode="vmap")
         of_chain = lambda parts, kernel: jax.vmap(parts.kernel.statistics)(kernel)  # noqa: E731
         moved = self.over_runs(of_chain, state.kernel, mode="vmap")
-        seen = carry.milestones
+        milestones = carry.milestones
         if self.tracks_best:
-            seen = seen._replace(best_position=self.packing.unpack(seen.best_position))
-        return {**seen._asdict(), **moved, **coupled}
+            milestones = milestones._replace(best_position=self.packing.unpack(milestones.best_position))
+        return {**milestones._asdict(), **moved, **coupled}
 
     @_compiled(donated=(3,))
     def couple(self, keys: Keys, stream: Stream, carry: Carry, iteration: Any) -> Carry:
         """The carry after the coupling's periodic work on streamed data."""
 
-        def one(parts, keys, state, held):
-            own = stream._replace(examples=held[0], weights=held[1])
+        def one(parts, keys, state, data):
+            own_stream = stream._replace(examples=data[0], weights=data[1])
             for work in outside(parts)[0]:
-                state = state._replace(coupling=couple(parts, work, keys, state, iteration, own))
+                state = state._replace(coupling=couple(parts, work, keys, state, iteration, own_stream))
             return state
 
-        held = (stream.examples, stream.weights)
-        return carry._replace(state=self.over_runs(one, keys, carry.state, held))
+        data = (stream.examples, stream.weights)
+        return carry._replace(state=self.over_runs(one, keys, carry.state, data))
 
     @_compiled(donated=(2,))
     def refresh(self, stream: Stream, carry: Carry, energies: Array) -> Carry:
@@ -162,27 +162,27 @@ class Program(Part):
         """`function(parts, ...)` for every run along the leading axis of the arguments."""
         if self.num_runs is None:
             return function(self.parts, *arguments)
-        potential, own = self.parts.potential, self.parts.replace_unchecked(potential=None)
+        potential, other_parts = self.parts.potential, self.parts.replace_unchecked(potential=None)
 
-        def one(settings, *given):
-            parts = own if settings is None else settings
-            return function(parts.replace_unchecked(potential=potential), *given)
+        def one(settings, *of_run):
+            parts = other_parts if settings is None else settings
+            return function(parts.replace_unchecked(potential=potential), *of_run)
 
-        settings = own if self.is_swept else None
+        settings = other_parts if self.is_swept else None
         if out_axes:
             return jax.vmap(one, out_axes=out_axes)(settings, *arguments)
         return over_chains(mode or self.parts.chain_mode, one, settings, *arguments)
 
-    def iterate(self, keys: Keys, stream: Any, state: State, drawn: Any, iteration: Array) -> tuple[State, Array]:
+    def iterate(self, keys: Keys, stream: Any, state: State, inputs: Any, iteration: Array) -> tuple[State, Array]:
         """One iteration of every run."""
-        held = (stream.examples, stream.weights) if isinstance(stream, Stream) else None
+        data = (stream.examples, stream.weights) if isinstance(stream, Stream) else None
 
-        def one(parts, keys, state, drawn, held):
-            own = None if held is None else stream._replace(examples=held[0], weights=held[1])
-            batches = draw_batches(parts, keys, iteration, own)
-            return iterate(parts, state, drawn._replace(batches=batches), iteration)
+        def one(parts, keys, state, inputs, data):
+            own_stream = None if data is None else stream._replace(examples=data[0], weights=data[1])
+            batches = draw_batches(parts, keys, iteration, own_stream)
+            return iterate(parts, state, inputs._replace(batches=batches), iteration)
 
-        return self.over_runs(one, keys, state, drawn, held)
+        return self.over_runs(one, keys, state, inputs, data)
 
     def work_inside(self, keys: Keys, state: State, iteration: Array) -> State:
         """The state after the periodic work due before an iteration."""

@@ -87,8 +87,8 @@ def potential_noises(
         return (shapes,) * number
     if number == 1:
         return (of_evaluation(0),)
-    drawn = jax.vmap(of_evaluation)(jnp.arange(number))
-    return tuple(jax.tree.map(operator.itemgetter(evaluation), drawn) for evaluation in range(number))
+    noises = jax.vmap(of_evaluation)(jnp.arange(number))
+    return tuple(jax.tree.map(operator.itemgetter(evaluation), noises) for evaluation in range(number))
 
 
 def draw_batches(parts: Parts, keys: Keys, iteration: Array, stream: Any) -> tuple[Any, ...]:
@@ -113,5 +113,5 @@ def batches_of(potential: Potential, keys: Array, iteration: Array, stream: Any,
 
     if number <= 2:
         return tuple(of_number(b, jax.tree.map(operator.itemgetter(b), stored)) for b in range(number))
-    found = jax.vmap(of_number)(jnp.arange(number), stored)
-    return tuple(jax.tree.map(operator.itemgetter(b), found) for b in range(number))
+    batches = jax.vmap(of_number)(jnp.arange(number), stored)
+    return tuple(jax.tree.map(operator.itemgetter(b), batches) for b in range(number))

@@ -125,9 +125,9 @@ def step(sampler: "Sampler", key: Any, state: LoopState, data: Any) -> tuple[Loo
 def _iterate_once(parts: Parts, keys: Keys, state: State, iteration: Array, batches: Any) -> tuple[State, Info]:
     observed = parts.coupling.observe(state.coupling)
     state = work_inside(parts, keys, state, iteration)
-    drawn = row_at(draw_noise(parts, keys, iteration[None], state.position), jnp.zeros((), jnp.int32))
+    inputs = row_at(draw_noise(parts, keys, iteration[None], state.position), jnp.zeros((), jnp.int32))
     batches = draw_batches(parts, keys, iteration, None) if batches is None else batches
-    after, energy = iterate(parts, state, drawn._replace(batches=batches), iteration)
+    after, energy = iterate(parts, state, inputs._replace(batches=batches), iteration)
     weigh = parts.coupling.log_weights
     log_weight = jnp.zeros_like(energy) if weigh is None else weigh(after.coupling).astype(energy.dtype)
     return after, Info(energy, log_weight, observed.values)
