@@ -58,7 +58,7 @@ class Traits(NamedTuple):
     Attributes:
         num_chains: the number of chains; None accepts any.
         num_fresh: further energies per chain in every iteration, each on a batch of its own.
-        noise: whether the covariance of the energy noise is an input in every iteration; where it is, nothing is measured.
+        noise: whether the covariance of the energy noise is an input in every iteration; where it is, `periodic` is not used.
         follows_distribution: whether draws follow exp(-U / T); False for a descent.
         weight_edges: energy bins in which log weights are linear; None for other weights.
     """
@@ -71,7 +71,7 @@ class Traits(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """Recorded with a draw, from the state under which the chains moved to it.
+    """Recorded with the draws of an iteration, from the coupling's state before `update`.
 
     Attributes:
         values: small arrays by name, such as the rung of every chain.
@@ -98,7 +98,7 @@ class Coupling(Part):
 
     Example:
         >>> class Hot(Coupling):
-        ...     def update(self, state, draws, inputs):
+        ...     def update(self, state, random_numbers, inputs):
         ...         ones = jnp.ones_like(inputs.energies)
         ...         return state, Move(inputs.step_size * ones, 2 * inputs.temperature * ones, ones, ones)
         ...     def diagnose(self, run):
@@ -133,7 +133,7 @@ class Coupling(Part):
         """Random numbers for many iterations at once, with a leading axis of iterations."""
         return ()
 
-    def update(self, state: Any, draws: Any, inputs: CouplingInputs) -> tuple[Any, Move]:
+    def update(self, state: Any, random_numbers: Any, inputs: CouplingInputs) -> tuple[Any, Move]:
         """The next state, and the next move of every chain (fields of shape (P,))."""
         raise TypeError(f"{type(self).__name__} must define `update`.")
 
@@ -146,7 +146,7 @@ class Coupling(Part):
         return ()
 
     def observe(self, state: Any) -> Observed:
-        """What to record with the draws of an iteration, from the state before its `update`."""
+        """What to record with the draws of an iteration, from the coupling's state before `update`."""
         return Observed({})
 
     def statistics(self, state: Any) -> dict[str, Any]:
@@ -162,6 +162,6 @@ class Coupling(Part):
 class Independent(Coupling):
     """Chains without interaction."""
 
-    def update(self, state: Any, draws: Any, inputs: CouplingInputs) -> tuple[Any, Move]:
+    def update(self, state: Any, random_numbers: Any, inputs: CouplingInputs) -> tuple[Any, Move]:
         ones = jnp.ones_like(inputs.energies)
         return state, Move(inputs.step_size * ones, inputs.temperature * ones, ones, ones)

@@ -42,11 +42,11 @@ class Exact(Known):
 class KnownVariance(Exchange):
     """The corrected rule with the exact variance of each energy: delta^2 (v_1 + v_2) / 2 is taken off the exponent."""
 
-    def _swap(self, state, uniform, inputs, is_allowed):
+    def _decide_swaps(self, state, uniform, inputs, is_allowed):
         delta = 1 / TEMPERATURES[0] - 1 / TEMPERATURES[1]
         side = jnp.where(state.rung == 0, -1.0, 1.0)
         energies = inputs.energies + side * delta / 2 * inputs.prior_energies
-        return super()._swap(state, uniform, inputs._replace(energies=energies), is_allowed)
+        return super()._decide_swaps(state, uniform, inputs._replace(energies=energies), is_allowed)
 
 
 def cold_variance(step_size, estimator):

@@ -31,7 +31,7 @@ class Tempered(Coupling):
     def init(self, num_chains):
         return jnp.zeros(num_chains)
 
-    def update(self, state, draws, inputs):
+    def update(self, state, random_numbers, inputs):
         everyone = jnp.ones_like(inputs.energies)
         scaled = self.multiplier * everyone
         move = Move(inputs.step_size * everyone, inputs.temperature * everyone, scaled, everyone)
@@ -58,11 +58,11 @@ class Swaps(Coupling):
     def draw(self, key, iterations, num_chains):
         return uniforms(key, iterations, 1)[:, 0]
 
-    def update(self, state, draws, inputs):
+    def update(self, state, random_numbers, inputs):
         cold = jnp.argmin(state.rung)
         inverse = 1.0 / jnp.asarray(self.temperatures)
         exponent = (inverse[0] - inverse[1]) * (inputs.energies[cold] - inputs.energies[1 - cold])
-        is_swapped = jnp.log(draws) < exponent
+        is_swapped = jnp.log(random_numbers) < exponent
         rung = jnp.where(is_swapped, 1 - state.rung, state.rung)
         temperature = jnp.asarray(self.temperatures)[rung]
         scale = jnp.sqrt(temperature / jnp.asarray(self.temperatures)[state.rung])

@@ -13,7 +13,7 @@ from isotherm.kernels import Move
 class Doubled(Coupling):
     """Moves all chains at twice the temperature, and says so if that raises their energies."""
 
-    def update(self, state, draws, inputs):
+    def update(self, state, random_numbers, inputs):
         ones = jnp.ones_like(inputs.energies)
         return state, Move(inputs.step_size * ones, 2.0 * inputs.temperature * ones, ones, ones)
 

@@ -182,7 +182,7 @@ class Contour(Coupling):
             logs=log_theta_around(histogram, group, bins, False) if is_tracked else None,
         )
 
-    def update(self, state: ContourState, draws: Any, inputs: CouplingInputs) -> tuple[ContourState, Move]:
+    def update(self, state: ContourState, random_numbers: Any, inputs: CouplingInputs) -> tuple[ContourState, Move]:
         multiplier, group = self.multiplier, self.groups(len(inputs.energies))
         histogram = add(state.histogram, group, state.bins, state.masses)
         total = state.total + self._per_group(jnp.where(multiplier.is_covered(state.bins), state.masses, 0.0))

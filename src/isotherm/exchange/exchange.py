@@ -45,8 +45,8 @@ class ExchangeState(NamedTuple):
 class Exchange(Coupling):
     r"""Swaps of rungs among P replicas.
 
-        pairs    <- scheme.is_active(k)                          which pairs of rungs may swap
-        accepted <- rule.accept(energies, temperatures)          which of them do
+        pairs    <- scheme.is_active(k)                                    which pairs of rungs may swap
+        accepted <- rule.accept(energies, temperatures, noise variance)    which of them do
         rungs of a swapped pair are exchanged; momentum of a replica on a new rung *= sqrt(epsilon' tau' / (epsilon tau))
 
     A swap exchanges two integers: its cost does not depend on the number of parameters, and control variates and model states stay
@@ -97,6 +97,7 @@ class Exchange(Coupling):
 
     @property
     def _reuses_energies(self) -> bool:
+        # One pair never reuses an energy, whatever the scheme.
         return self.scheme.is_sequential and self.ladder.num_rungs > 2
 
     @property
@@ -138,11 +139,12 @@ class Exchange(Coupling):
         )
 
     def draw(self, key: Array, iterations: Array, num_chains: int) -> Array:
-        return uniforms(key, iterations, len(self._pairs) + 2)  # The last two: whether to try, and which pairs.
+        return uniforms(key, iterations, len(self._pairs) + 2)  # One per pair, whether to try, and for the scheme.
 
-    def update(self, state: ExchangeState, draws: Array, inputs: CouplingInputs) -> tuple[ExchangeState, Move]:
+    def update(self, state: ExchangeState, random_numbers: Array, inputs: CouplingInputs) -> tuple[ExchangeState, Move]:
         number, iteration = self.ladder.num_rungs, inputs.iteration
-        is_allowed = self.scheme.is_active(number, iteration, draws[-1])
+        of_pairs, to_try, of_scheme = random_numbers[:-2], random_numbers[-2], random_numbers[-1]
+        is_allowed = self.scheme.is_active(number, iteration, of_scheme)
         is_open, last_swap = state.is_open, state.last_swap
         if self._has_gates:
             is_open |= self.scheme.opens_gates(number, iteration)
@@ -150,15 +152,16 @@ class Exchange(Coupling):
         if self.cooling:
             is_allowed &= iteration - last_swap > self.cooling
         if self.intensity is not None:
-            is_allowed &= draws[-2] < self.intensity
+            is_allowed &= to_try < self.intensity
         covariance = inputs.noise_covariance
         if covariance is not None and isinstance(self.rule, Corrected):
             first = covariance if covariance.ndim == 2 else covariance[0]
-            measured = variance_of_difference(first, *(state.replica[end] for end in self._pairs.T))
-            state = state._replace(rule=self.rule.track(state.rule, measured))
-        replica, rung, accepted, swapped = self._swap(state, draws[: len(self._pairs)], inputs, is_allowed)
+            # For the statistics: swaps use the variance of this iteration.
+            estimated = variance_of_difference(first, *(state.replica[end] for end in self._pairs.T))
+            state = state._replace(rule=self.rule.track(state.rule, estimated))
+        replica, rung, accepted, swapped = self._decide_swaps(state, of_pairs, inputs, is_allowed)
         step_ratios, temperature_ratios = self._adapted(state, accepted, iteration)
-        moved = ExchangeState(
+        after = ExchangeState(
             rung,
             replica,
             step_ratios,
@@ -169,16 +172,16 @@ class Exchange(Coupling):
             state.counts + jnp.stack([is_allowed, swapped, accepted, jnp.ones_like(accepted)]).astype(jnp.int32),
             count_round_trips(state.trips, rung),
         )
-        return moved, self._move(state, moved, inputs)
+        return after, self._next_move(state, after, inputs)
 
     def observe(self, state: ExchangeState) -> Observed:
-        seen = {"rung": state.rung}
+        values = {"rung": state.rung}
         if self.adaptation is not None:
-            values = state.temperature_ratios if self.adaptation.of == "temperature" else state.step_ratios
-            seen |= {"ladder": values, "num_accepted": state.counts[2]}
+            ratios = state.temperature_ratios if self.adaptation.of == "temperature" else state.step_ratios
+            values |= {"ladder": ratios, "num_accepted": state.counts[2]}
         if self.adaptation is not None or not self.rule.is_naive:
-            seen |= {name: jnp.atleast_1d(value) for name, value in self.rule.statistics(state.rule).items()}
-        return Observed(seen, state.replica[:1])
+            values |= {name: jnp.atleast_1d(value) for name, value in self.rule.statistics(state.rule).items()}
+        return Observed(values, state.replica[:1])
 
     def periodic(self, is_exact: bool) -> tuple[Periodic, ...]:
         rule = self.rule
@@ -210,7 +213,7 @@ class Exchange(Coupling):
     def diagnose(self, run: RunView) -> list[Check]:
         return diagnose(self, run)
 
-    def _swap(self, state: ExchangeState, uniform: Array, inputs: CouplingInputs, is_allowed: Array) -> Swaps:
+    def _decide_swaps(self, state: ExchangeState, uniform: Array, inputs: CouplingInputs, is_allowed: Array) -> Swaps:
         iteration, rule = inputs.iteration, self.rule
         temperatures = inputs.temperature * state.temperature_ratios
         readings = Readings(inputs.energies, inputs.noise_covariance, inputs.num_examples)
@@ -232,7 +235,7 @@ class Exchange(Coupling):
             return state.step_ratios, self.adaptation.move(state.temperature_ratios, accepted, iteration)
         return self.adaptation.move(state.step_ratios, accepted, iteration), state.temperature_ratios
 
-    def _move(self, before: ExchangeState, after: ExchangeState, inputs: CouplingInputs) -> Move:
+    def _next_move(self, before: ExchangeState, after: ExchangeState, inputs: CouplingInputs) -> Move:
         step_size = inputs.step_size * after.step_ratios[after.rung]
         temperature = inputs.temperature * after.temperature_ratios[after.rung]
         old = before.step_ratios[before.rung] * before.temperature_ratios[before.rung]

@@ -132,5 +132,5 @@ class EquiAcceptance(Part):
         """The next values of the rungs, from the indicators of the adjacent pairs."""
         z = jnp.log(values) if self.of == "temperature" else values
         grown = jnp.cumsum(jnp.diff(z) * jnp.exp(as_schedule(self.gain)(iteration) * accepted.astype(z.dtype)))
-        moved = z.at[1:-1].set(z[0] + (z[-1] - z[0]) * grown[:-1] / grown[-1])
-        return jnp.exp(moved) if self.of == "temperature" else moved
+        z_next = z.at[1:-1].set(z[0] + (z[-1] - z[0]) * grown[:-1] / grown[-1])
+        return jnp.exp(z_next) if self.of == "temperature" else z_next

@@ -34,9 +34,9 @@ class Pairing(NamedTuple):
 class CorrectedState(NamedTuple):
     """The tracked noise of the energy differences, per pair."""
 
-    variance: Array  # The smoothed measurements.
-    square: Array  # The smoothed squares of the measurements.
-    num_estimates: Array  # The number of measurements.
+    variance: Array  # The smoothed estimates.
+    square: Array  # Their smoothed squares.
+    num_estimates: Array  # Their number.
     log_factor: Array  # Log of the factor on F due to swaps; a scalar.
 
 
@@ -121,10 +121,10 @@ class Corrected(Part):
         exponent = delta * (pairs.cold_energy - pairs.hot_energy) - self.gate_log_correction
         if self.correction_factor is not None:
             factor = as_schedule(self.correction_factor)(iteration) * jnp.exp(state.log_factor)
-            exponent = exponent - self._penalty(delta**2 * state.variance, pairs, delta) / factor
+            exponent = exponent - self._penalty(delta, state.variance, pairs) / factor
         return jnp.minimum(exponent, 0.0)
 
-    def _penalty(self, tracked: Array, pairs: Pairing, delta: Array) -> Array:
+    def _penalty(self, delta: Array, tracked_variance: Array, pairs: Pairing) -> Array:
         """Half of the variance of the exponent, plus a correction for the scatter of an estimate from n examples.
 
         With v the estimate, v / 2 + v^2 / (4 (n + 1)) + v^3 / (3 (n + 1) (n + 3)), for v below n / 4.
@@ -133,7 +133,7 @@ class Corrected(Part):
             Ceperley and Dewing 1999, "The penalty method for random walks with uncertain energies".
         """
         if pairs.variance is None or pairs.num_examples is None:
-            return 0.5 * tracked
+            return 0.5 * (delta**2 * tracked_variance)
         v = delta**2 * pairs.variance
         n = pairs.num_examples.astype(v.dtype)
         return 0.5 * v + v**2 / (4.0 * (n + 1.0)) + v**3 / (3.0 * (n + 1.0) * (n + 3.0))
@@ -150,14 +150,14 @@ class Corrected(Part):
         number = jnp.sum(swapped).astype(state.log_factor.dtype)
         return state._replace(log_factor=state.log_factor + number * jnp.log(self.jump))
 
-    def track(self, state: CorrectedState, measured: Array) -> CorrectedState:
-        """The state after a measurement of the variance of every pair's energy difference, shape (num_pairs,)."""
-        number = state.num_estimates + jnp.isfinite(measured).astype(state.num_estimates.dtype)
+    def track(self, state: CorrectedState, estimated: Array) -> CorrectedState:
+        """The state after an estimate of the variance of every pair's energy difference, shape (num_pairs,)."""
+        number = state.num_estimates + jnp.isfinite(estimated).astype(state.num_estimates.dtype)
         later = 1.0 / jnp.maximum(number, 1).astype(float) if self.smoothing is None else self.smoothing
         weight = jnp.where(number <= 1, 1.0, later)
         kept = jnp.where(jnp.isfinite(state.variance), (1.0 - weight) * state.variance, 0.0)
-        variance = jnp.where(jnp.isfinite(measured), kept + weight * measured, state.variance)
-        square = jnp.where(jnp.isfinite(measured), (1.0 - weight) * state.square + weight * measured**2, state.square)
+        variance = jnp.where(jnp.isfinite(estimated), kept + weight * estimated, state.variance)
+        square = jnp.where(jnp.isfinite(estimated), (1.0 - weight) * state.square + weight * estimated**2, state.square)
         dtype = state.variance.dtype
         return CorrectedState(variance.astype(dtype), square.astype(dtype), number, state.log_factor)
 

@@ -184,10 +184,10 @@ def optimal_window(num_rungs: int, rejection: float | Sequence[float], rule: str
 def _checked_rejections(num_rungs: int, rejection: float | Sequence[float]) -> np.ndarray:
     """Rejection probabilities of the P - 1 pairs."""
     check_integer("num_rungs", num_rungs, 2, "Give the number of replicas.")
-    given = np.asarray(rejection, float)
-    given = np.full(num_rungs - 1, given) if given.ndim == 0 else given
-    if given.shape != (num_rungs - 1,):
+    rejections = np.asarray(rejection, float)
+    rejections = np.full(num_rungs - 1, rejections) if rejections.ndim == 0 else rejections
+    if rejections.shape != (num_rungs - 1,):
         refuse("rejection", f"one number, or one for each of {num_rungs - 1} pairs", repr(rejection), "Give either.")
-    for value in given:
+    for value in rejections:
         check_real("rejection", float(value), "Give a probability.", minimum=0.0, below=1.0)
-    return given
+    return rejections

@@ -45,6 +45,7 @@ def swap_at_once(
     are_alive = is_finite[:-1] & is_finite[1:]
     accepted = accept(pairs, uniform) & are_alive
     swapped = is_allowed & (accepted | (is_forced & are_alive))
+    # up[r]: rung r swaps with r + 1; down[r]: with r - 1.
     up, down = jnp.append(swapped, False), jnp.append(jnp.zeros(1, bool), swapped)
     climb = up.astype(rung.dtype) - down.astype(rung.dtype)
     replica = jnp.where(up, jnp.roll(replica, -1), jnp.where(down, jnp.roll(replica, 1), replica))
@@ -67,14 +68,15 @@ def swap_in_turn(
     def attempt(pair, loop):
         replica, accepted, swapped = loop
         ends = replica[cold[pair]], replica[hot[pair]]
-        own = energies if energies.ndim == 1 else energies[pair]
+        energies_of_pair = energies if energies.ndim == 1 else energies[pair]
         variance = None
         if covariance is not None:
             variance = variance_of_difference(covariance if covariance.ndim == 2 else covariance[pair], *ends)
         between = temperatures[cold[pair]], temperatures[hot[pair]]
-        one = Pairing(own[ends[0]], own[ends[1]], *between, variance, num_examples)
+        cold_energy, hot_energy = energies_of_pair[ends[0]], energies_of_pair[ends[1]]
+        one = Pairing(cold_energy, hot_energy, *between, variance, num_examples)
         is_accepted = accept(pair, one, uniform[pair])
-        is_accepted &= jnp.isfinite(one.cold_energy) & jnp.isfinite(one.hot_energy)
+        is_accepted &= jnp.isfinite(cold_energy) & jnp.isfinite(hot_energy)
         is_swapped = is_accepted & is_allowed[pair]
         first, second = jnp.where(is_swapped, ends[1], ends[0]), jnp.where(is_swapped, ends[0], ends[1])
         replica = replica.at[cold[pair]].set(first).at[hot[pair]].set(second)

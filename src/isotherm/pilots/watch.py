@@ -39,8 +39,8 @@ class _Watched(Independent):
     def init(self, num_chains: int) -> _Seen:
         return _Seen(jnp.zeros(num_chains), jnp.zeros(num_chains), jnp.zeros(num_chains))
 
-    def update(self, state: _Seen, draws: Any, inputs: CouplingInputs) -> tuple[_Seen, Move]:
-        state, move = super().update(state, draws, inputs)
+    def update(self, state: _Seen, random_numbers: Any, inputs: CouplingInputs) -> tuple[_Seen, Move]:
+        state, move = super().update(state, random_numbers, inputs)
         return state._replace(energies=inputs.energies.astype(state.energies.dtype)), move
 
     def observe(self, state: _Seen) -> Observed:

@@ -103,6 +103,7 @@ def resgld(
     Reference:
         Deng 2021, Algorithm of section 3.1 (adaptive reSGLD).
     """
+    # `exchange_sampler` sets `variance` and `gate_log_correction` from `options`.
     rule = Corrected(correction_factor, measure_every, num_measured)
     ladder = ladder_of(step_size, temperatures, num_replicas)
     return exchange_sampler("resgld", SGLD(), Plain(energy_batch), ladder, rule, options)

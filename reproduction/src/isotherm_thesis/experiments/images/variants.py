@@ -88,8 +88,8 @@ class PooledExchange(Exchange):
 class Uncoupled(PooledExchange):
     """The chains of a replica exchange without its swaps: what averaging several chains gains alone."""
 
-    def _swap(self, state: ExchangeState, uniform: Array, inputs: CouplingInputs, is_allowed: Array) -> Swaps:
-        return super()._swap(state, uniform, inputs, jnp.zeros_like(is_allowed))
+    def _decide_swaps(self, state: ExchangeState, uniform: Array, inputs: CouplingInputs, is_allowed: Array) -> Swaps:
+        return super()._decide_swaps(state, uniform, inputs, jnp.zeros_like(is_allowed))
 
 
 def control_variate_from(start: int, refresh_every: int, is_adaptive: bool) -> ControlVariate:
