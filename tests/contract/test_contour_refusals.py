@@ -48,7 +48,7 @@ CASES = {
     ),
     "start without a pilot": (
         lambda: iso.csgld(0.1, partition=GOOD, initial_theta="pilot"),
-        r"`initial_theta` must be another one for given bins; got 'pilot'. Give `partition=.auto.` for a pilot",
+        r"`initial_theta` must be .* or an array, for a given partition; got 'pilot'. Give `partition=.auto.` for a pilot",
     ),
     "pilot": (lambda: PartitionSearch(5), r"`num_steps` must be an integer of at least 100; got 5"),
     "unsettled": (

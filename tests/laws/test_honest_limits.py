@@ -223,7 +223,7 @@ def test_particles_in_several_wells_are_named():
 
     start = lambda key: 6.0 * jax.random.normal(key, (2,))  # noqa: E731
     settings: dict[str, Any] = {"num_steps": 2_000, "num_chains": 60, "thinning": 100, "init": start}
-    beginning = "Particles lie in 2 wells that are far apart"
+    beginning = "Particles lie in 2 wells and do not move between them"
     run = iso.sample(wells, iso.svgd(0.3), **settings)
     assert any(note.startswith(beginning) for note in run.summary().notes)
     assert any(note.startswith(beginning) for note in run.estimate(lambda x: x).notes)

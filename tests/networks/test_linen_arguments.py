@@ -25,7 +25,7 @@ class Needing(linen.Module):
 @pytest.mark.parametrize("name", [None, "train"])
 def test_a_linen_module_is_called_with_an_argument_that_it_has(name):
     with pytest.raises(
-        ValueError, match=rf"`train_argument` must be .*: \(x, learns\); got {name!r}. Pass train_argument="
+        ValueError, match=rf"`train_argument` must be .* the module, \(x, learns\); got {name!r}. Pass train_argument="
     ):
         from_linen(Needing(), "cross_entropy", (X, Y), train_argument=name, dropout="on")
 

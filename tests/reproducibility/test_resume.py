@@ -117,7 +117,7 @@ CASES = {
         r"`potential` must be the one of this run, whose energy is .* at a position that was stored; got",
     ),
     "shorter": (lambda f: iso.resume(f, energy, SAMPLER, num_steps=10), r"`num_steps` must be at least 400; got 10"),
-    "not finished": (lambda f: _unfinish(f), r"`folder` must be a run that has come to a checkpoint; got .*iso.resume"),
+    "not finished": (lambda f: _unfinish(f), r"`folder` must be a run with a checkpoint; got .*iso.resume"),
     "cut short": (lambda f: _truncate(f), r"`folder` must be a folder that isotherm wrote; got no readable"),
     "other version": (lambda f: _age(f), r"`folder` must be a run of format 3 or 4 or 5"),
     "no arrays": (lambda f: _lose_start(f), r"`folder` must be .*start"),

@@ -79,7 +79,10 @@ def test_it_prints_short():
 
 
 REFUSED = {
-    r"`init` must be positive, for Positive\(\); got \[ 1. -2.\]": {**START, "scale": np.array([1.0, -2.0])},
+    r"`init` must be positive; got \[ 1. -2.\]. Start inside the constraint Positive\(\)": {
+        **START,
+        "scale": np.array([1.0, -2.0]),
+    },
     r"`init` must be strictly rising along the last axis": {**START, "inner": {"cuts": np.array([1.0, 1.0])}},
     r"`init` must be a dict with scale, inner; got \['scale'\]": {"scale": jnp.ones(2)},
     r"`init` must be a dict with scale, inner; got ArrayImpl": jnp.ones(2),

@@ -211,8 +211,8 @@ def resume(
 
     Args:
         folder: the `out` of the run.
-        potential: as it was given to `sample`.
-        sampler: as it was given to `sample`.
+        potential: as it was given to `sample`. Always needed: code is not stored.
+        sampler: likewise.
         num_steps: a new, larger number of iterations; None keeps the old one.
         init: only for positions made of nodes other than dicts, lists and tuples: one position, for its structure.
     """

@@ -65,7 +65,7 @@ def _findings(run: Run, bias: Bias) -> Iterator[tuple[Check, float]]:
     yield from [*_leaves(bias, list(shapes), remedy), *_coordinates(bias, names, remedy)] or _stiff_wells(bias, weights)
     rejected = float(np.mean(run.stats.get("num_rejected", 0.0))) / run.num_steps
     if rejected > _MIN_REJECTED and bias.drift > checks.WALLS.limit:
-        text = f"The box rejects {rejected:.0%} of the proposals: draws stay too far from its walls."
+        text = f"Gradients push chains against the box, which rejects {rejected:.0%} of the proposals: draws stay too far from it."
         step = bias.step_size * 0.1 * checks.WALLS.limit / bias.drift
         yield checks.WALLS.found(text, f"{_REMEDY}.", drift=bias.drift, rejected=rejected), step
     yield from _jumps(bias, weights)
@@ -168,7 +168,7 @@ def _has_other_gradient(bias: Bias) -> bool:
 
 
 def _hides_jumps(bias: Bias, weights: np.ndarray) -> bool:
-    """Whether jumps cannot be told: by steps too long for the wells, or by rounding in large positions."""
+    """Whether jumps cannot be detected: the steps are too large for the wells, or large positions are rounded."""
     return bool(np.sum(weights * bias.rates) > checks.STIFF_WELLS.limit) or bias.draws is None
 
 

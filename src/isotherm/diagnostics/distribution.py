@@ -77,7 +77,7 @@ def _particles(run: Run) -> Iterator[Check]:
     last = last[np.all(np.isfinite(last), axis=1)]
     number = int(np.max(separate(last), initial=0)) + 1
     if number > checks.PARTICLES.limit:
-        text = f"Particles lie in {number} wells that are far apart: the weights of modes are those of the starts."
+        text = f"Particles lie in {number} wells and do not move between them: the weights of modes are those of the starts."
         remedy = 'Use replica exchange (`iso.resgld(step_size, ladder="auto")`).'
         yield checks.PARTICLES.found(text, remedy, num_wells=number)
 

@@ -12,7 +12,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from isotherm.foundation.errors import short
-from isotherm.foundation.parts import Part
 
 # Larger arrays become a checksum.
 _MAX_NUMBERS = 1_000
@@ -30,10 +29,7 @@ def describe(value: Any) -> Any:
         return value.item()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in dataclasses.fields(value)]
-        # Checks recognize a part by the classes that it extends.
-        bases = [base.__name__ for base in type(value).__mro__[1:] if issubclass(base, Part) and base is not Part]
-        named = {"class": type(value).__name__} | ({"extends": bases} if bases else {})
-        return named | {name: _describe_field(name, getattr(value, name)) for name in names}
+        return {"class": type(value).__name__} | {name: _describe_field(name, getattr(value, name)) for name in names}
     if isinstance(value, dict):
         return {str(key): describe(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

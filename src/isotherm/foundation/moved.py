@@ -1,6 +1,7 @@
 """Names that have moved: they work for one version, with a DeprecationWarning."""
 
 import importlib
+import importlib.machinery
 import sys
 import types
 import warnings
@@ -60,6 +61,7 @@ def add_moved_modules() -> None:
     for name, names_by_home in _MODULES.items():
         module = types.ModuleType(f"isotherm.{name}", "Names that have moved.")
         homes = {each: home for home, names in names_by_home.items() for each in names.split()}
+        module.__spec__ = importlib.machinery.ModuleSpec(module.__name__, None)
         vars(module)["__getattr__"] = moved(module.__name__, homes, "isotherm-thesis")
         sys.modules[module.__name__] = module
         parent, _, last = module.__name__.rpartition(".")

@@ -42,7 +42,7 @@ def call_traced(name: str, rule: str, function: Callable[..., Any], *arguments: 
     except InputError:
         raise
     except Exception as error:  # The function is the user's.
-        first_line = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+        first_line = f"{type(error).__name__}: {error}".splitlines()[0][:200].rstrip(".")
         hints = (hint for kind, hint in _HINTS.items() if isinstance(error, kind))
         got = next(hints, f"{first_line}. Call it yourself to see more.")
         raise InputError(f"`{name}` must be {rule}; got {got} {where}".strip()) from error

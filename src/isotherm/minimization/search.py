@@ -88,7 +88,7 @@ def minimize(
         target = -np.inf
     else:
         target = check_real("target", target, "Give a value at which to stop, or None.")
-    check_integer("num_agreeing", num_agreeing, 2, "A single searcher confirms nothing.")
+    check_integer("num_agreeing", num_agreeing, 2, "Agreement needs two searchers.")
     if patience is not None:
         check_integer("patience", patience, 1, "Give a number of evaluations.")
     check_type("noise", noise, bool, "True or False", "The strength of the noise is estimated.")

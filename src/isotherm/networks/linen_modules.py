@@ -111,8 +111,9 @@ def _check_call(module: Any, inputs: Any, named: dict[str, Any]) -> None:
     try:
         signature.bind(inputs, **named)
     except TypeError:
-        rule = f"the name of an argument of the module, whose others but the inputs must have defaults: {signature}"
-        refuse("train_argument", rule, repr(next(iter(named), None)), 'Pass train_argument="train", say.')
+        rule = f"the name of an argument of the module, {signature}"
+        remedy = 'Pass train_argument="train", say. Arguments other than the inputs need defaults.'
+        refuse("train_argument", rule, repr(next(iter(named), None)), remedy)
 
 
 def _interceptor(linen: Any, has_dropout: bool, norms: str | None = None) -> Callable[..., Any]:

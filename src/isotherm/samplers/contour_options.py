@@ -100,7 +100,8 @@ def contour_sampler(
     bins = as_partition(partition)
     if isinstance(bins, Partition):
         if isinstance(initial_theta, str) and initial_theta == "pilot":
-            refuse("initial_theta", "another one for given bins", "'pilot'", 'Give `partition="auto"` for a pilot.')
+            rule = "'uniform', 'decreasing', 'flat' or an array, for a given partition"
+            refuse("initial_theta", rule, "'pilot'", 'Give `partition="auto"` for a pilot.')
         theta = "uniform" if initial_theta is None else initial_theta
         return weighted_sampler(name, kernel, step_size, contour(bins, None, theta), options)
     if field.is_cumulative:

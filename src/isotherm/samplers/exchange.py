@@ -298,7 +298,7 @@ def cvr_resghmc(
         step_size: eps, the step size of rung 0 at the start of a cycle, a number above 0, in units of position^2 / energy.
         temperatures: T of the rungs in the sampling stage, rising, the target's first; in units of the energy.
         step_ratio: r above 0, the step size of a rung over that of the rung below; no unit.
-        sampling_from: ... The default is that of `cycsghmc`.
+        sampling_from: ... As in `cycsghmc`.
 
     Example:
         >>> import isotherm as iso

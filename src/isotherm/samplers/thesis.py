@@ -1,7 +1,7 @@
 """The thesis' own settings of contour samplers, as options: `iso.icsgld(0.003, **iso.thesis.icsgld(partition=...))`.
 
-They are bolder than the defaults: multipliers up to 5 in either direction, a gain that goes on learning fast, fields that may run
-away. The experiments use them, each with the partition, zeta and gain that the thesis gives for it.
+They are more aggressive than the defaults: multipliers up to 5 in either direction, a gain that decays slowly, and fields under
+which theta may diverge. The experiments use them, each with the partition, zeta and gain that the thesis gives for it.
 
 Reference:
     Deng 2021, sections 4.1 and 4.2; bounds are those of the author's code.

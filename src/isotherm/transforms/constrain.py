@@ -37,7 +37,7 @@ class Space(Part):
         def inverse(transform, leaf):
             if not isinstance(leaf, Tracer) and not np.all(transform.is_inside(leaf)):
                 got = np.array2string(np.asarray(leaf), precision=3, threshold=8)
-                refuse("init", f"{transform.rule}, for {transform!r}", got, "Start inside the constraint.")
+                refuse("init", transform.rule, got, f"Start inside the constraint {transform!r}.")
             return transform.inverse(leaf)
 
         return _mapped(self.transforms, position, inverse)

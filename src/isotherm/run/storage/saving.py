@@ -62,7 +62,7 @@ def seconds_until(folder: pathlib.Path) -> float:
         progress = _read_progress(folder)
         return sum(progress.get(name, 0.0) for name in TIMINGS)
     except (ValueError, LookupError, TypeError):
-        # They are told, and nothing else: a run whose checkpoints are whole can go on.
+        # Times are only printed. A run with complete checkpoints can be resumed without them.
         return 0.0
 
 
@@ -99,18 +99,23 @@ def _read_progress(folder: pathlib.Path) -> dict[str, Any]:
         return {**progress, "num_steps": int(progress["num_steps"]), "times": RecordTimes.from_json(progress["times"])}
     except (LookupError, TypeError, ValueError):
         got = f"{folder / 'progress.json'}, which is damaged"
-        refuse("folder", "a run that says how far it is", got, "Go on with `iso.resume`, which writes it again.")
+        refuse(
+            "folder",
+            "a run with a readable progress.json",
+            got,
+            "Resume it with `iso.resume`, which writes the file again.",
+        )
 
 
 def _load_unfinished(folder: pathlib.Path, stored: dict[str, Any]) -> dict[str, Any]:
-    """Draws up to the last checkpoint; what is counted over a run is known at its end alone."""
+    """Draws up to the last checkpoint. Statistics are written at the end of a run."""
     if not (folder / "progress.json").exists():
-        remedy = "It was stopped before its first one: go on with `iso.resume` or `isotherm resume`."
-        refuse("folder", "a run that has come to a checkpoint", str(folder), remedy)
+        remedy = "It was stopped before the first one: resume it with `iso.resume` or `isotherm resume`."
+        refuse("folder", "a run with a checkpoint", str(folder), remedy)
     progress = _read_progress(folder)
     times = progress["times"]
     if times.before(progress["num_steps"]) == 0:
-        refuse("folder", "a run with draws", f"{folder}, still in its burn-in", "Go on with `iso.resume`.")
+        refuse("folder", "a run with draws", f"{folder}, still in its burn-in", "Resume it with `iso.resume`.")
     return {
         "arrays": read_records(folder / "records"),
         "times": times,

@@ -93,7 +93,7 @@ def _span(leaf: np.ndarray, axis: int, start: int) -> tuple[slice, ...]:
 
 
 def _check_whole(folder: pathlib.Path, axis: int, number: int) -> None:
-    """Refuse to go on with records of which the first `number` are not all there."""
+    """Refuse records without all of the first `number`."""
     for leaf in jax.tree.leaves(read_records(folder)):
         leaf.check((*(slice(None),) * axis, slice(number), *(slice(None),) * (leaf.ndim - axis - 1)))
 
