@@ -1,8 +1,8 @@
 """Every option of every constructor: its default, a value away from it, and where its law is judged.
 
 An option changes fields of the parts of a sampler: `cooling` that of `Exchange`, whichever constructor was given it. A field is
-judged once, by a cell of `tests.laws.test_options` or by a test elsewhere; constructors that share the field share the code that
-reads it, and `tests/contract/test_options.py` checks that each of them sets it.
+judged once, by a cell of `tests.laws.test_options` or by a test elsewhere. That is enough for all constructors that share the
+field: they run the same code, and `tests/contract/test_options.py` checks that each of them sets it.
 """
 
 import dataclasses

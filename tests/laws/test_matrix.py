@@ -1,8 +1,8 @@
 """Every named sampler in every setting keeps what it promises. See `tests.laws.matrix`.
 
 Laws are judged with four standard errors, after the bias of leading order was taken off: each cell is run at its step size and at
-half of it, and extrapolated. In a box, whose walls cost a layer of the width of a step, the order is between 1/2 and 1; that of 1/2
-is used. A tolerance of more than 0.12 would see too little, and fails too.
+half of it, and extrapolated. In a box, draws within one step of a wall are biased, and the order of the error is between 1/2 and
+1: 1/2 is used. A tolerance above 0.12 would see too little, and fails too: lengthen the run.
 """
 
 import contextlib

@@ -32,12 +32,15 @@ class Move(NamedTuple):
 
 
 class StepErrors(NamedTuple):
-    """The excess covariance of the draws over that of SGLD, to first order in the step size; see `isotherm.run.bias`.
+    """How much larger the covariance of the draws is than the target's, divided by the same excess for SGLD.
+
+    Both are of first order in the step size; see `isotherm.run.bias`.
 
     Attributes:
-        curvature: excess by the curvature of the energy within a step, over epsilon tau / 2.
-        noise: excess by gradient noise of variance V in a direction of curvature h, over epsilon V / (2 h).
-        assumed_variance: the V of each coordinate, over the temperature, that the injected noise leaves out.
+        curvature: excess by the curvature of the energy within a step, divided by epsilon tau / 2.
+        noise: excess by gradient noise of variance V in a direction of curvature h, divided by epsilon V / (2 h).
+        assumed_variance: the gradient variance of a coordinate, divided by the temperature, that the kernel assumes: it injects
+            less noise for it.
     """
 
     curvature: float
@@ -52,9 +55,9 @@ class Kernel(Part):
         needs_noise: whether `step` uses its standard normal noise.
         needs_curvature: whether `step` uses `Curvature`, which costs about one more gradient.
         is_joint: whether `step` moves all chains of a run together, with a leading axis of chains everywhere.
-        is_elementwise: whether it treats all numbers of a position alike, whatever their leaf. Positions of 16 leaves or more are
-            then one vector per type of number; else `step` gets the user's tree. Not inherited: each subclass sets it.
-        step_errors: the bias by the step size; None if it is unknown, or the kernel samples no distribution.
+        is_elementwise: whether `step` does not depend on which leaf a number is in; sums over all numbers are allowed. Positions
+            of 16 leaves or more then arrive as one vector per dtype. Not inherited: each subclass sets it.
+        step_errors: the bias by the step size; with None it is measured from gradients, where these have no noise.
     """
 
     needs_noise: bool = True

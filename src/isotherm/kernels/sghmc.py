@@ -22,7 +22,7 @@ class MomentumState(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class WithMomentum(Kernel):
-    """Base of the kernels with momentum: friction, a start at rest, and rejected moves."""
+    """Base of the kernels whose state is `MomentumState`: friction, a start at rest, and rejected moves."""
 
     friction: float = 0.1
 

@@ -24,7 +24,7 @@ from isotherm.samplers.loop import Info, LoopState, start, step
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Sampler(Part):
-    """A composition of the four parts. The constructors in `isotherm.samplers` are one line each.
+    """A composition of the four parts; see the constructors in `isotherm.samplers`.
 
     Attributes:
         kernel: moves one chain.
