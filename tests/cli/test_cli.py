@@ -168,6 +168,18 @@ def test_a_missing_step_size_is_asked_for_by_the_name_of_its_option(tmp_path, ca
     assert message in " ".join(capsys.readouterr().err.split())
 
 
+def test_show_prints_json_for_other_programs(tmp_path, capsys):
+    run = iso.sample(lambda x: (x**2).sum(), iso.sgld(0.1), num_steps=40, init=np.zeros(2), out=tmp_path / "run")
+    main(["show", str(tmp_path / "run"), "--json"])
+    shown = json.loads(capsys.readouterr().out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+    summary = run.summary()
+    assert [row["mean"] for row in shown["rows"]] == pytest.approx([row.mean for row in summary.rows])
+    assert [check["name"] for check in shown["checks"]] == [check.name for check in summary.checks]
+    assert "one-chain" in [check["name"] for check in shown["checks"]]
+    assert any(np.isnan(row.std_error) for row in summary.rows)
+    assert any(row["std_error"] is None for row in shown["rows"])
+
+
 def test_show_prints_runs_that_have_ended_and_others(tmp_path, capsys):
     run = iso.sample(
         lambda x: (x**2).sum(), iso.sgld(0.1), num_steps=500, num_chains=4, init=np.zeros(2), out=tmp_path / "run"

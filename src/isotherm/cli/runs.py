@@ -1,7 +1,10 @@
 """`isotherm sample`, `resume` and `show`."""
 
 import dataclasses
+import json
+import math
 import pathlib
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
@@ -133,14 +136,28 @@ class Show:
 
     folder: tyro.conf.Positional[pathlib.Path]
     """The folder that was given as --out."""
+    json: bool = False
+    """Print the summary and its checks as JSON, with numbers that are not finite as null."""
 
     def run(self, console: Console) -> None:
         """Print it."""
         from isotherm.run.run import Run
 
         found = Run.load(self.folder)
+        if self.json:
+            sys.stdout.write(json.dumps(_finite(found.summary().as_json()), allow_nan=False) + "\n")
+            return
         console.print(repr(found))
         console.print(str(found.summary()))
+
+
+def _finite(value: Any) -> Any:
+    """JSON data with None in place of NaN and infinity, which JSON lacks."""
+    if isinstance(value, dict):
+        return {name: _finite(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _show(run: "Run", out: pathlib.Path, console: Console) -> None:
