@@ -24,13 +24,17 @@ def wells(x):
     return jnp.sum(0.5 * x**2 + 2.0 * jnp.cos(3.0 * x))
 
 
-@pytest.fixture
-def no_pilots(monkeypatch):
+def forbid_pilots(monkeypatch):
     def watch(*_, **__):
         raise AssertionError("a pilot ran")
 
     monkeypatch.setattr(ladder_pilot, "watch", watch)
     monkeypatch.setattr(partition_pilot, "watch", watch)
+
+
+@pytest.fixture
+def no_pilots(monkeypatch):
+    forbid_pilots(monkeypatch)
 
 
 def found(run) -> Any:
@@ -83,8 +87,7 @@ def test_a_folder_in_use_is_refused_before_a_pilot(name, tmp_path, no_pilots):
 @pytest.mark.parametrize("name", SEARCHED)
 def test_a_finished_run_is_returned_without_a_pilot(name, tmp_path, monkeypatch):
     run = iso.sample(wells, SEARCHED[name], num_steps=20, init=START, out=tmp_path / "run", progress=False)
-    for module in (ladder_pilot, partition_pilot):
-        monkeypatch.setattr(module, "watch", None)
+    forbid_pilots(monkeypatch)
     again = iso.resume(tmp_path / "run", wells, SEARCHED[name], progress=False)
     np.testing.assert_array_equal(again.draws[:], run.draws[:])
     assert found(again) == found(run)
