@@ -102,6 +102,16 @@ def test_what_a_kill_left_of_a_checkpoint_is_removed(folder):
     assert sorted(path.name for path in (folder / "checkpoints").iterdir()) == ["200", "300"]
 
 
+@pytest.mark.parametrize("left", [".zarray.__lock", None])
+def test_a_kill_while_arrays_are_created_leaves_a_run_that_resumes(folder, left):
+    shutil.rmtree(folder / "checkpoints")
+    shutil.rmtree(folder / "records")
+    (folder / "records" / "energies").mkdir(parents=True)
+    if left:
+        (folder / "records" / "energies" / left).touch()
+    resumed_equals_whole(folder)
+
+
 @pytest.mark.parametrize("every", [0.0, 60.0])
 def test_a_folder_that_is_deleted_during_a_run_is_noticed_at_once(tmp_path, every):
     seen = []

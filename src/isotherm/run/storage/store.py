@@ -77,7 +77,9 @@ class StoreSink:
         write_json(self._folder / "structure.json", describe_structure(records))
         for name, leaf in named_leaves(records).items():
             shape, path = _shape(leaf, self._axis, self._num_records), self._folder / name
-            found = open_array(path) if path.exists() else create_array(path, shape, leaf.dtype, self._axis)
+            # A crash can leave the folder of an array without its metadata, which TensorStore writes last.
+            exists = (path / ".zarray").exists()
+            found = open_array(path) if exists else create_array(path, shape, leaf.dtype, self._axis)
             if found.shape[self._axis] < self._num_records:
                 found = found.resize(exclusive_max=shape).result()
             self._handles[name] = found
