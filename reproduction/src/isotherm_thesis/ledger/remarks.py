@@ -74,20 +74,20 @@ REMARKS = {
         "corrected. The author's code allows none before epoch 10. The replica of each network was recorded in seeds 4 to 7."
     ),
     "cifar-resghmc-cifar10": (
-        "A tenth of the thesis' 500 epochs, all schedules shortened, two seeds. `isotherm reproduce cifar-resghmc --scale 0.1 "
-        "--seeds 2 --data-set cifar10 --methods M-SGD SGHMC reSGHMC` reproduces it. An error from two seeds has one degree of "
-        "freedom: these are indications. Up to ten runs shared the GPU: speeds are not comparable."
+        "A tenth of the thesis' 500 epochs, all schedules shortened, six seeds. `isotherm reproduce cifar-resghmc --scale 0.1 "
+        "--seeds 6 --data-set cifar10 --methods M-SGD SGHMC reSGHMC` reproduces it. Up to 14 runs shared the GPU: speeds are "
+        "not comparable."
     ),
     "cifar-vr-cifar10": (
-        "A tenth of the thesis' 500 and 1,000 epochs, all schedules shortened, two seeds; of SGHMC the first alone was run. "
-        "`isotherm reproduce cifar-vr --scale 0.1 --seeds 2 --data-set cifar10` reproduces it. An error from two seeds has one "
-        "degree of freedom: these are indications. M-SGD is the run of cifar-resghmc-cifar10, averaged from epoch 30 on "
-        "instead of 20; its seconds are those of that run. Up to ten runs shared the GPU: speeds are not comparable."
+        "A tenth of the thesis' 500 and 1,000 epochs, all schedules shortened, six seeds. `isotherm reproduce "
+        "cifar-vr --scale 0.1 --seeds 6 --data-set cifar10` reproduces it. M-SGD is the run of cifar-resghmc-cifar10, averaged "
+        "from epoch 30 on instead of 20; its seconds are those of that run. Up to 14 runs shared the GPU: speeds are not "
+        "comparable."
     ),
     "ood-svhn": (
-        "The networks of cifar-vr-cifar10: a tenth of the thesis' epochs, two seeds, of SGHMC one. `isotherm reproduce ood-svhn "
-        "--scale 0.1 --seeds 2 --methods M-SGD SGHMC reSGHMC VR-reSGHMC cycSGHMC cVR-reSGHMC` reproduces it. cVR-reSGHMC "
-        "averages 16 networks, cycSGHMC 30 and the others 20. SVHN's images were derived from those of full numbers."
+        "The networks of cifar-vr-cifar10: a tenth of the thesis' epochs, six seeds. `isotherm reproduce ood-svhn --scale 0.1 "
+        "--seeds 6 --methods M-SGD SGHMC reSGHMC VR-reSGHMC cycSGHMC cVR-reSGHMC` reproduces it. cVR-reSGHMC averages 16 "
+        "networks, cycSGHMC 30 and the others 20. SVHN's images were derived from those of full numbers."
     ),
     "cifar-resghmc-cost": (
         "A tenth of the thesis' 500 epochs, all schedules shortened, five seeds. `isotherm reproduce cifar-resghmc --scale 0.1 "
