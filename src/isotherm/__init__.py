@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         from_log_density,
         per_chain,
         with_noise,
+        with_reference,
     )
     from isotherm.run import Run, load
     from isotherm.samplers import (
@@ -55,13 +56,16 @@ if TYPE_CHECKING:
         deo_star_msgd,
         deo_star_psgd,
         deo_star_sgd,
+        ghmc,
         icsghmc,
         icsgld,
         ksgld,
+        mala,
         msgd,
         naive_resgld,
         picsgld,
         psgld,
+        reghmc,
         resghmc,
         resgld,
         sgd,
@@ -109,11 +113,13 @@ __all__ = [
     "from_linen",
     "from_log_density",
     "from_nnx",
+    "ghmc",
     "icsghmc",
     "icsgld",
     "kernels",
     "ksgld",
     "load",
+    "mala",
     "minimize",
     "msgd",
     "naive_resgld",
@@ -123,6 +129,7 @@ __all__ = [
     "potentials",
     "predictive",
     "psgld",
+    "reghmc",
     "resghmc",
     "resgld",
     "resolve",
@@ -143,6 +150,7 @@ __all__ = [
     "vr_resghmc",
     "vr_resgld",
     "with_noise",
+    "with_reference",
 ]
 
 # What is imported when it is first used, so that `isotherm --help` need not wait for JAX. Modules:
@@ -159,7 +167,15 @@ _HOMES = {
     "networks": ("from_equinox", "from_linen", "from_nnx"),
     "adapters": ("as_optax", "to_blackjax"),
     "api": ("Advice", "Resolved", "advise", "resolve", "resume", "sample", "sweep"),
-    "potentials": ("Potential", "from_energy", "from_likelihood", "from_log_density", "per_chain", "with_noise"),
+    "potentials": (
+        "Potential",
+        "from_energy",
+        "from_likelihood",
+        "from_log_density",
+        "per_chain",
+        "with_noise",
+        "with_reference",
+    ),
     "run": ("Run", "load"),
 }
 _HOME = dict.fromkeys(__all__, "samplers") | {name: home for home, names in _HOMES.items() for name in names}

@@ -31,6 +31,7 @@ class CouplingInputs(NamedTuple):
         noise_covariance: of the noise of `energies`, from the examples of their batch, shape (P, P); of `fresh_energies`, shape
             (num_fresh, P, P). None without `Traits.noise`, or for a potential without values per example.
         num_examples: number of examples that it is estimated from.
+        accepted: whether each chain's last proposal was accepted, shape (P,); None for kernels that reject nothing.
     """
 
     energies: Array
@@ -42,6 +43,7 @@ class CouplingInputs(NamedTuple):
     fresh_energies: Array | None = None
     noise_covariance: Array | None = None
     num_examples: Array | None = None
+    accepted: Array | None = None
 
 
 class WeightEdges(NamedTuple):
@@ -61,6 +63,7 @@ class Traits(NamedTuple):
         noise: whether the covariance of the energy noise is an input in every iteration; where it is, `periodic` is not used.
         follows_distribution: whether draws follow exp(-U / T); False for a descent.
         weight_edges: energy bins in which log weights are linear; None for other weights.
+        is_path: whether rungs temper the energy without the prior, by multipliers; a multiplier of 0 is the prior alone.
     """
 
     num_chains: int | None = None
@@ -68,6 +71,7 @@ class Traits(NamedTuple):
     noise: bool = False
     follows_distribution: bool = True
     weight_edges: WeightEdges | None = None
+    is_path: bool = False
 
 
 class Observed(NamedTuple):

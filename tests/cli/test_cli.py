@@ -51,8 +51,9 @@ def test_list_prints_names(capsys):
     assert "sghmc" in capsys.readouterr().out
 
 
-def test_sample_and_resume(user_file, tmp_path, capsys):
-    main(arguments(user_file, tmp_path / "run", **{"num-chains": "2", "set": "box=(-3.0,3.0)", "temperature": "0.5"}))
+@pytest.mark.parametrize("box", ["box=(-3.0,3.0)", "box=(-0.5,3.0,'reflect')"])
+def test_sample_and_resume(user_file, tmp_path, capsys, box):
+    main(arguments(user_file, tmp_path / "run", **{"num-chains": "2", "set": box, "temperature": "0.5"}))
     assert "x[0]" in capsys.readouterr().out
     assert {"trace.png", "density.png", "energy.png", "run.json"} <= {
         path.name for path in (tmp_path / "run").iterdir()
@@ -62,17 +63,18 @@ def test_sample_and_resume(user_file, tmp_path, capsys):
         arguments(
             user_file,
             tmp_path / "long",
-            **{"num-steps": "400", "num-chains": "2", "set": "box=(-3.0,3.0)", "temperature": "0.5"},
+            **{"num-steps": "400", "num-chains": "2", "set": box, "temperature": "0.5"},
         )
     )
     one, other = iso.load(tmp_path / "run"), iso.load(tmp_path / "long")
     np.testing.assert_array_equal(one.draws[:], other.draws[:])
     assert one.draws.shape == (2, 40, 2)
+    assert ("num_reflected" in one.stats) == ("reflect" in box)
 
 
 # Those that need data have none in an energy function, and `ksgld` needs the weights of the bins.
 ALONE = [name for name in METHODS if "vr_" not in name and name != "ksgld"]
-ONE_OF_A_KIND = ("psgld", "sghmc", "svgd", "cycsgld", "swag", "resgld", "deo_star_sgd", "icsgld", "awsgld")
+ONE_OF_A_KIND = ("psgld", "sghmc", "svgd", "cycsgld", "swag", "reghmc", "resgld", "deo_star_sgd", "icsgld", "awsgld")
 
 
 @pytest.mark.parametrize(

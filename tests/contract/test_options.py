@@ -30,7 +30,7 @@ def test_every_option_sets_a_field_and_every_field_is_judged():
 def test_an_option_without_a_cell_is_noticed():
     without = judged() - {("Exchange", "cooling")}
     fields = {method: changed_by(method, "cooling", 5) for method in METHODS if "cooling" in options_of(method)}
-    assert len(fields) == 6
+    assert len(fields) == 7
     assert all(found - without for found in fields.values())
 
 

@@ -25,6 +25,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "cycsghmc": {"cycle_length": 10, "sampling_from": 0.5},
     "svgd": {},
     "swag": {"cycle_length": 10, "sampling_from": 0.5},
+    "mala": {},
+    "ghmc": {},
+    "reghmc": {"temperatures": (1.0, 2.0, 4.0)},
     "naive_resgld": {},
     "resgld": {"measure_every": 5},
     "resghmc": {"measure_every": 5, "temperatures": (1.0, 2.0, 4.0)},
@@ -85,7 +88,8 @@ def test_shapes_and_energies_of_a_nested_position(sampler):
 
 # Every kernel, and every coupling, once.
 @pytest.mark.parametrize(
-    "name", ["msgd", "psgld", "svgd", "cycsghmc", "resgld", "deo_star_msgd", "csgld", "picsgld", "awsgld"]
+    "name",
+    ["msgd", "psgld", "svgd", "cycsghmc", "mala", "reghmc", "resgld", "deo_star_msgd", "csgld", "picsgld", "awsgld"],
 )
 def test_a_single_run_in_double_precision(name):
     sampler = build(name)

@@ -15,7 +15,7 @@ CASES = {
     "a name": (lambda: start(sampler="sgld"), r"`sampler` must be a sampler; got 'sgld'. Pass `iso.sgld\(0.01\)`"),
     "a number": (lambda: start(sampler=0.1), r"`sampler` must be a sampler; got 0.1"),
     "swapped": (lambda: start(iso.sgld(0.1), energy), r"`potential` must be .*; got the sampler sgld.* comes first"),
-    "no sampler": (lambda: Iso.sample(energy, num_steps=9), r"`sampler` must be given to `iso.sample`; got nothing"),
+    "no sampler": (lambda: Iso.sample(energy, num_steps=9), r"`init` must be a position, .*; got None"),
     "no steps": (lambda: Iso.sample(energy, iso.sgld(0.1)), r"Call `iso.sample\(potential, sampler, num_steps=...\)`"),
     "by place": (lambda: Iso.sample(energy, iso.sgld(0.1), 9), r"at most 2 arguments by position .*; got 3. Name"),
     "num_step": (lambda: start(num_step=9), "`num_step` " + UNKNOWN.format("sample") + r"Did you mean `num_steps`"),

@@ -24,7 +24,7 @@ CASES = {
     "no partition": (lambda: Iso.awsgld(0.1), r"`partition` must be given to `iso.awsgld`"),
     "text": (lambda: Iso.sgld("0.1"), r"`step_size` must be a finite real number above 0; got '0.1'. Give a number"),
     "None": (lambda: Iso.sgld(None), r"`step_size` must be .*; got None"),
-    "array": (lambda: Iso.sgld(np.ones(2)), r"`step_size` must be .*; got array"),
+    "array": (lambda: Iso.sgld(-np.ones(2)), r"`step_size` must be a number above 0, or an array .*; got array"),
     "text as zeta": (lambda: Iso.icsgld(0.1, zeta="1"), r"`zeta` must be .*; got '1'"),
     "temperatures=1": (lambda: Iso.resgld(0.1, temperatures=1.0), r"got 1.0. Write `temperatures=\(1.0, 10.0\)`"),
     "hot": (

@@ -195,3 +195,43 @@ class Flattened:
 def _mean_and_variance(points: np.ndarray, mass: np.ndarray) -> np.ndarray:
     mean = np.sum(points * mass) / mass.sum()
     return np.array([mean, np.sum((points - mean) ** 2 * mass) / mass.sum()])
+
+
+def stationary_law(moves: np.ndarray) -> np.ndarray:
+    """The law that transition probabilities (cells, cells) leave as it is."""
+    # One of the equations follows from the others, and gives way to a total of one.
+    equations, total = moves.T - np.eye(len(moves)), np.zeros(len(moves))
+    equations[-1], total[-1] = 1.0, 1.0
+    return np.linalg.solve(equations, total)
+
+
+def langevin_law(
+    slope: Callable[[np.ndarray], np.ndarray],
+    step_size: float,
+    temperature: float,
+    ends: tuple[float, float],
+    images: str,
+    num_cells: int = 1_200,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Points between two ends, and the law of SGLD there at this step size.
+
+    A proposal comes from all of its "mirrored" or "shifted" images, as between mirrors or on a circle; with "none" one outside is
+    rejected.
+    """
+    low, high = ends
+    edges = np.linspace(low, high, num_cells + 1)
+    middles = 0.5 * (edges[1:] + edges[:-1])
+    means, spread = middles - step_size * slope(middles), np.sqrt(2.0 * step_size * temperature)
+
+    def between(places: np.ndarray) -> np.ndarray:
+        return np.abs(np.diff(ndtr((places[None] - means[:, None]) / spread), axis=1))
+
+    reach, width = range(-4, 5), high - low
+    if images == "mirrored":
+        moves = sum(between(edges + 2 * k * width) + between(2 * low - edges + 2 * k * width) for k in reach)
+    elif images == "shifted":
+        moves = sum(between(edges + k * width) for k in reach)
+    else:
+        moves = between(edges)
+        moves = moves + np.diag(1.0 - moves.sum(axis=1))
+    return middles, stationary_law(np.asarray(moves))

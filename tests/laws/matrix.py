@@ -25,6 +25,7 @@ FAMILIES = {
         *("deo_sgd", "deo_star_sgd", "deo_star_psgd", "deo_star_msgd"),
     ),
     "contour": ("csgld", "csghmc", "ksgld", "icsgld", "icsghmc", "picsgld", "awsgld"),
+    "adjusted": ("mala", "ghmc", "reghmc"),
 }
 MOMENTUM = {
     "msgd",
@@ -44,7 +45,8 @@ PAIRED = {"icsgld", "icsghmc", "picsgld"}
 
 # "law": means and variances of exp(-U / T), up to discretization. "noisy law": up to energy noise as well. "mean": means, and
 # spreads within a quarter. "descends": draws come to lie around a minimum. "low": every run comes close to the lowest energy.
-# "inside": draws stay in the box. "within": means and variances given the mode.
+# "inside": draws stay in the box. "within": means and variances given the mode. "exact": means and variances at every step size.
+# "refused": the setting is an error.
 PROMISES: dict[str, dict[str, str]] = {
     "sgd": dict.fromkeys(SETTINGS, "descends"),
     "msgd": dict.fromkeys(SETTINGS, "descends"),
@@ -57,6 +59,7 @@ PROMISES: dict[str, dict[str, str]] = {
     **{name: dict.fromkeys(SETTINGS, "low") for name in ("deo_sgd", "deo_star_sgd", "deo_star_psgd", "deo_star_msgd")},
     **{name: {"batches": "noisy law"} for name in ("csgld", "csghmc", "ksgld", "icsgld", "icsghmc", "picsgld")},
     "awsgld": dict.fromkeys(SETTINGS, "low"),
+    **{name: {**dict.fromkeys(SETTINGS, "exact"), "batches": "refused"} for name in FAMILIES["adjusted"]},
 }
 
 NUM_RUNS = 32
@@ -142,12 +145,15 @@ def potential_of(setting: str, has_data: bool) -> Any:
 def sampler_of(method: str, setting: str, factor: float) -> iso.Sampler:
     """The sampler of a cell, at a multiple of the target's step size."""
     target = target_of(setting)
-    step = factor * target.step_size * (0.2 if method in MOMENTUM else 1.0)
+    # Adjusted kernels have no discretization bias at large steps.
+    share = 10.0 if method in FAMILIES["adjusted"] else 0.2 if method in MOMENTUM else 1.0
+    step = factor * target.step_size * share
     if setting == "modes" and method in FAMILIES["contour"]:
         step *= 0.5  # Multipliers of up to 5 act on the narrow mode.
     burn_in = target.num_steps // 5
     options: dict[str, Any] = {"box": target.box}
-    if method not in ("sgd", "msgd", "swag") and method not in FAMILIES["exchange"]:
+    has_ladder = method in FAMILIES["exchange"] or method == "reghmc"
+    if method not in ("sgd", "msgd", "swag") and not has_ladder:
         options["temperature"] = target.temperature
     if method in ("psgld", "picsgld"):
         options |= {"freeze_after": burn_in // 2, "decay": 0.999}
@@ -162,7 +168,7 @@ def sampler_of(method: str, setting: str, factor: float) -> iso.Sampler:
         options |= {"refresh_every": 100}
     if method in ("resgld", "resghmc"):
         options |= {"measure_every": 50}
-    if method in FAMILIES["exchange"]:
+    if has_ladder:
         if method.startswith("deo"):
             options |= {"temperature": target.temperature, "num_replicas": 4}
             return resolved(METHODS[method]((step, 4 * step), **options))

@@ -45,6 +45,7 @@ THETA = tuple(float(value) for value in 0.1 * np.exp(np.concatenate([[0.0], np.c
 ADAPTATION = EquiAcceptance(0.05, of="temperature")
 # A value of every option away from its default.
 AWAY: dict[str, Any] = {
+    "scales": np.eye(2),
     "adaptation": ADAPTATION,
     "bandwidth": 1.5,
     "bounds": (-1.0, 3.0),
@@ -81,6 +82,7 @@ AWAY: dict[str, Any] = {
     "num_measured": 40,
     "num_replicas": 3,
     "partition": PARTITION,
+    "path": "reference",
     "perturbation": 0.01,
     "refresh_every": 10,
     "regularizer": 0.5,
@@ -425,6 +427,9 @@ ELSEWHERE = (
         ("is_adaptive",),
         "tests/laws/test_exchange_runs.py::test_control_variates_are_unbiased_and_exact_at_their_anchor",
     ),
+    Elsewhere("ghmc", ("friction",), "tests/laws/test_adjusted.py::test_moves_leave_the_law_unchanged"),
+    Elsewhere("reghmc", ("path",), "tests/laws/test_adjusted.py::test_rungs_of_a_path_have_their_laws"),
+    Elsewhere("reghmc", ("scales",), "tests/laws/test_automatic.py::test_choices_say_what_was_found_and_repeat_it"),
     Elsewhere("resghmc", ("jump",), "tests/laws/test_swap_options.py::test_a_swap_multiplies_the_factor"),
     Elsewhere(
         "csgld", ("field", "perturbation"), "tests/laws/test_contour_weights.py::test_updates_are_those_of_numpy"

@@ -5,12 +5,14 @@ from tests.laws.matrix import SETTINGS, promise_of
 
 MEANINGS = {
     "law": "means and variances of exp(-U / T), with the weights of draws, up to discretization bias",
+    "exact": "the same without discretization bias, at every step size",
     "noisy law": "the same, up to half the variance of swaps or weights from energy noise",
     "within": "means and variances within a mode; the masses of modes depend on the cycles",
     "mean": "means within a tenth of a standard deviation, and variances within a quarter",
     "descends": "draws are near a minimum, with the spread from minibatch noise",
     "low": "every run reaches an energy within 0.05 of the lowest after its burn-in",
     "inside": "draws stay in the box; nothing else",
+    "refused": "mini-batches are an error",
 }
 
 

@@ -17,6 +17,8 @@ SAMPLERS = {
     "sghmc": iso.sghmc(0.01, box=(-1.0, 1.0)),
     "sghmc, resampled": iso.sghmc(0.01, resample_every=50, box=(-1.0, 1.0)),
     "psgld, frozen": iso.psgld(0.01, freeze_after=10, box=(-1.0, 1.0)),
+    "mala": iso.mala(0.3, box=(-1.0, 1.0)),
+    "ghmc": iso.ghmc(0.1, friction=0.2, box=(-1.0, 1.0)),
     "resghmc": iso.resghmc(0.01, temperatures=(1.0, 2.0), box=(-1.0, 1.0)),
     "csghmc": iso.csghmc(0.01, partition=(0.1, 1.0, 5), box=(-1.0, 1.0)),
 }

@@ -91,7 +91,7 @@ REFUSED = {
         lambda: iso.icsgld(0.1),
         lambda: iso.resgld(0.1, ladder="auto"),
     ],
-    "only gradients": [lambda: iso.psgld(0.1, curvature_correction=True)],
+    "only gradients": [lambda: iso.psgld(0.1, curvature_correction=True), lambda: iso.mala(0.1)],
     "a sampler": [lambda: "sgld"],
 }
 

@@ -37,6 +37,8 @@ ELSEWHERE = {
     # An optimizer has one chain: both are refused.
     ("optax", "exchange"): _OPTAX + "test_samplers_that_need_more_are_refused",
     ("optax", "contour"): _OPTAX + "test_samplers_that_need_more_are_refused",
+    ("optax", "adjusted"): _OPTAX + "test_samplers_that_need_more_are_refused",
+    ("sweep", "adjusted"): "tests/reproducibility/test_adjusted_runs.py::test_a_sweep_is_its_runs",
     ("sweep", "exchange"): _OPTIONS
     + "test_a_correction_is_exact_for_normal_noise_and_a_factor_above_one_lets_hot_states_in",
     ("sweep", "contour"): _OPTIONS + "test_flattened_chains_of_one_structure_have_the_law_of_their_multiplier",
@@ -46,6 +48,7 @@ CELLS: dict[str, Cell] = {
     "independent": LINEAR["sgld"],
     "exchange": EXACT_SWAPS["factors"],
     "contour": CONTOURS["slopes"],
+    "adjusted": Cell("mala", 0.5, {"temperature": TEMPERATURE}),
 }
 HERE = {
     *((loop, family) for loop in LOOPS for family in FAMILIES),
@@ -121,9 +124,10 @@ def test_loops_have_the_law_of_their_sampler(loop, family):
             assert abs(z_score(np.mean(weights * ((draws - mean) ** 2 - variance), axis=1), 0.0)) < PASS
             assert abs(z_score(np.mean(weights * ((draws - mean) ** 2 - 1.1 * variance), axis=1), 0.0)) > FAIL
         return
-    truth = (
-        langevin_variance(cell.step_size, PRECISION, TEMPERATURE) if family == "independent" else target_variance(cell)
-    )
+    if family == "independent":
+        truth = langevin_variance(cell.step_size, PRECISION, TEMPERATURE)
+    else:
+        truth = TEMPERATURE / PRECISION if family == "adjusted" else target_variance(cell)
     assert_law(np.mean((draws - CENTER) ** 2, axis=1), truth, wrong=1.1 * truth)
     assert abs(z_score(draws.mean(axis=1), CENTER)) < PASS
 

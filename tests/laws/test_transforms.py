@@ -1,15 +1,17 @@
 """Constrained parameters: Jacobians against autodiff, quadrature and closed forms, and the laws of draws."""
 
 import itertools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 import isotherm as iso
-from isotherm.transforms import constrain, interval, ordered, positive, simplex
+from isotherm.transforms import circular, constrain, interval, ordered, positive, simplex
+from tests.laws.exact import langevin_law
 from tests.statistics import FAIL, PASS, assert_law, z_score
 
 CASES = {
@@ -17,6 +19,7 @@ CASES = {
     "interval": (interval(-1.0, np.array([3.0, 5.0])), np.array([-2.0, 0.7])),
     "simplex": (simplex(), np.array([0.3, -1.2, 2.0])),
     "ordered": (ordered(), np.array([0.5, -2.0, 1.5])),
+    "circular": (circular(-1.0, np.array([2.0, 5.0])), np.array([-0.5, 4.0])),
 }
 
 
@@ -149,3 +152,159 @@ def test_a_likelihood_with_an_unknown_scale():
         problem, iso.sgld(1e-3), num_steps=20_000, num_chains=8, num_runs=8, burn_in=2_000, thinning=10, init=position
     )
     assert abs(z_score(run.draws["scale"].mean(axis=(1, 2)), truth)) < PASS
+
+
+# Two angles with a mode at the cut, and another temperature than 1.
+STRENGTHS, MIDDLES, WARMTH = np.array([2.0, 0.5], np.float32), np.array([np.pi, 0.3], np.float32), 1.6
+
+
+def angles(x):
+    return jnp.sum(STRENGTHS * jnp.cos(x - MIDDLES), axis=-1)
+
+
+def turned_by(strength, middle, step_size, low=-np.pi):
+    """The law of an angle whose chain takes steps of this size: points and masses."""
+    slope = lambda x: strength * np.sin(x - middle)  # noqa: E731
+    return langevin_law(slope, step_size, WARMTH, (low, low + 2.0 * np.pi), "shifted")
+
+
+@pytest.mark.parametrize("low", [-np.pi, 0.0], ids=["cut at a mode", "from zero"])
+def test_angles_have_the_law_of_their_moves_around_a_circle(low):
+    step_size = 0.15
+    problem = constrain(angles, circular(low, low + 2.0 * np.pi))
+    settings: dict[str, Any] = {"num_steps": 20_000, "num_runs": 64, "thinning": 5, "burn_in": 1_000}
+    run = iso.sample(problem, iso.sgld(step_size, temperature=WARMTH), init=jnp.full(2, 3.0), **settings)
+    draws = np.asarray(run.draws, float)
+    assert np.float32(low) <= draws.min() < draws.max() < low + 2.0 * np.pi
+    for number in range(2):
+        # For short steps it is the von Mises law.
+        points, mass = turned_by(STRENGTHS[number], MIDDLES[number], 0.01, low)
+        exact = special.i1(STRENGTHS[number] / WARMTH) / special.i0(STRENGTHS[number] / WARMTH)
+        assert mass @ np.cos(points - MIDDLES[number]) == pytest.approx(exact, rel=0.02)
+        points, mass = turned_by(STRENGTHS[number], MIDDLES[number], step_size, low)
+        repeats = np.cos(draws[..., number] - MIDDLES[number]).mean(axis=(1, 2))
+        right = mass @ np.cos(points - MIDDLES[number])
+        assert_law(repeats, right, wrong=0.8 * right)
+        # The wrapped number itself, whose law has the cut.
+        assert abs(z_score(draws[..., number].mean(axis=(1, 2)), float(mass @ points))) < PASS
+        assert abs(z_score((draws[..., number] ** 2).mean(axis=(1, 2)), float(mass @ points**2))) < PASS
+
+
+def test_angles_need_no_jacobian_and_no_temperature():
+    problem = constrain(angles, circular())
+    settings = {"num_steps": 20_000, "num_chains": 16, "thinning": 5, "burn_in": 1_000, "init": jnp.zeros(2)}
+    run = iso.sample(problem, iso.sgld(0.01, temperature=WARMTH), **settings)
+    cool = run.reweighted(1.2).estimate(lambda x: jnp.cos(x[0] - MIDDLES[0]))
+    exact = special.i1(STRENGTHS[0] / 1.2) / special.i0(STRENGTHS[0] / 1.2)
+    assert abs(cool.mean - exact) < PASS * cool.std_error + 0.005
+    assert exact > 1.1 * special.i1(STRENGTHS[0] / WARMTH) / special.i0(STRENGTHS[0] / WARMTH)
+
+
+ANGLES, FREE_ANGLES = constrain(angles, circular()), iso.from_log_density(angles)
+
+
+def names_of(run):
+    return {check.name for check in run.summary().checks}
+
+
+def one_start(key):
+    return jnp.array([3.0, 0.0])
+
+
+def dispersed(key):
+    return jax.random.uniform(key, (2,), minval=-3.1, maxval=3.1)
+
+
+LONG: dict[str, Any] = {"num_steps": 40_000, "num_chains": 4, "thinning": 10, "burn_in": 1_000}
+
+
+@pytest.mark.parametrize("sampler", [iso.sgld(0.05), iso.sghmc(0.01)], ids=["sgld", "sghmc"])
+@pytest.mark.parametrize("init", [one_start, dispersed])
+def test_angles_that_wander_alarm_only_without_the_transform(init, sampler):
+    for seed in range(2):
+        run = iso.sample(ANGLES, sampler, init=init, seed=seed, **LONG)
+        assert names_of(run) <= {"one-start"}
+        # The control: the same chains, as numbers that wander over periods.
+        free = iso.sample(FREE_ANGLES, sampler, init=init, seed=seed, **LONG)
+        assert {"disagreement", "slow-mixing"} & names_of(free)
+        np.testing.assert_allclose(np.cos(free.draws[:, :20]), np.cos(run.draws[:, :20]), atol=1e-3)
+
+
+QUIET = {
+    "ladder": iso.resgld(0.05, temperatures=(1.0, 3.0)),
+    "contour": iso.icsgld(0.02, partition=(-2.6, 2.6, 20)),
+    "preconditioner": iso.psgld(0.02, freeze_after=1_000),
+}
+
+
+@pytest.mark.parametrize("name", QUIET)
+def test_angles_of_other_samplers_are_quiet(name):
+    chains: dict[str, Any] = {} if name == "ladder" else {"num_chains": 8}
+    settings = {**LONG, "num_steps": 100_000, "init": dispersed}
+    settings.pop("num_chains")
+    assert names_of(iso.sample(ANGLES, QUIET[name], **settings, **chains)) == set()
+
+
+@pytest.mark.parametrize("middle", [np.pi, 0.3])
+@pytest.mark.parametrize("strength", [0.05, 30.0])
+def test_the_heat_of_an_angle_is_not_judged_by_a_straight_line(strength, middle):
+    """Nearly uniform angles have a mean Hessian near zero, and means of x g have a term at the cut: neither is a fault."""
+    problem = constrain(lambda x: strength * jnp.sum(jnp.cos(x - middle)), circular())
+    # The cut splits a narrow mode in two, between which chains go to and fro.
+    settings: dict[str, Any] = {**LONG, "num_chains": 8, "init": dispersed if strength < 1.0 else jnp.full(2, middle)}
+    step_size = min(0.05, 0.06 / strength)
+    for potential in (problem, iso.with_noise(problem, gradient_scale=1.0)):
+        assert names_of(iso.sample(potential, iso.sgld(step_size), **settings)) <= {"one-start"}
+
+
+def test_a_large_position_of_angles_is_quiet():
+    problem = constrain(lambda x: jnp.sum(jnp.cos(x)), circular())
+    init = lambda key: jax.random.uniform(key, (70,), minval=-3.1, maxval=3.1)  # noqa: E731
+    assert names_of(iso.sample(problem, iso.sgld(0.02), **{**LONG, "num_steps": 15_000, "init": init})) == set()
+
+
+@pytest.mark.parametrize("middle", [np.pi, 0.3])
+def test_a_spread_across_the_cut_is_judged_around_the_mode(middle):
+    """A step half of the variance of a mode widens it by a ninth; as wrapped numbers it has hardly another spread."""
+    problem = constrain(lambda x: 30.0 * jnp.sum(jnp.cos(x - middle)), circular())
+    run = iso.sample(problem, iso.sgld(0.4 / 30.0), **{**LONG, "num_chains": 8, "init": jnp.full(2, middle)})
+    assert "biased-spread" in names_of(run)
+    found: Any = run.bias
+    assert np.all(found.relative().variance > 0.1)
+    assert np.all(np.abs(found.values - np.median(found.values)) < np.pi)
+
+
+def test_an_energy_with_a_jump_at_the_cut_is_noted():
+    problem = constrain(lambda x: 0.3 * jnp.sum(x), circular())
+    assert "jumps" in names_of(iso.sample(problem, iso.sgld(0.05), **{**LONG, "init": dispersed}))
+
+
+def test_circles_wrap_every_period_and_keep_what_is_inside():
+    with jax.enable_x64(True):
+        for low, high in ((-np.pi, np.pi), (0.0, 24.0), (np.array([-1.0, 2.0]), np.array([0.0, 2.5]))):
+            transform, period = circular(low, high), np.subtract(high, low)
+            inside = np.linspace(low * np.ones(2), high, 7)[:-1]
+            np.testing.assert_array_equal(transform.inverse(inside), inside)
+            np.testing.assert_array_equal(transform.forward(inside), inside)
+            for turns in (-1_000, -1, 1, 3):
+                np.testing.assert_allclose(transform.forward(inside + turns * period), inside, atol=1e-10)
+    slopes = jax.vmap(jax.grad(circular().forward))(jnp.array([-30.0, -3.0, 0.5, 4.0, 1e3]))
+    np.testing.assert_array_equal(slopes, 1.0)
+    # Rounding does not lead to the other end.
+    just_below = np.nextafter(np.float32(-np.pi), np.float32(-9.0))
+    assert float(circular().forward(just_below)) < np.float32(np.pi)
+    assert np.isnan(circular().forward(jnp.nan))
+    assert np.all(circular().is_inside(np.array([-np.pi, 0.0, np.pi], np.float32)))
+    assert not np.any(circular().is_inside(np.array([-3.2, 3.2, np.nan], np.float32)))
+
+
+def test_a_pilot_finds_the_temperature_at_which_angles_mix():
+    """Two wells 16 apart in energy on every circle; free numbers never agree, as hot as they may be."""
+    wells = lambda x: 8.0 * jnp.sum(jnp.cos(2.0 * (x - 0.3)))  # noqa: E731
+    sampler, found = iso.resgld(0.01, ladder="auto"), []
+    for problem in (constrain(wells, circular()), iso.from_log_density(wells)):
+        (choice,) = iso.resolve(problem, sampler, init=jnp.zeros(2)).choices
+        found.append(("mix at none" in choice.reason, choice.value["temperatures"][-1]))
+    assert not found[0][0]
+    assert 2.0 <= found[0][1] <= 32.0
+    assert found[1][0]

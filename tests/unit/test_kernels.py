@@ -1,13 +1,15 @@
 """Kernels step by step against NumPy."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 import isotherm as iso
 from isotherm.estimators.estimator import Curvature
-from isotherm.kernels import PSGLD, SGHMC, MomentumSGD, Move, Stein, within
-from isotherm.kernels.kernel import Kernel
+from isotherm.kernels import GHMC, MALA, PSGLD, SGHMC, MomentumSGD, Move, Stein, scaled, within
+from isotherm.kernels.kernel import Kernel, Point
 
 RNG = np.random.default_rng(0)
 STEPS = 50
@@ -62,6 +64,86 @@ def test_sghmc_and_its_limit_as_in_numpy():
             v = 0.8 * v - step * GRADIENTS[k] + np.sqrt(2 * step * injected * temperature) * NOISE[k]
             x = x + v
         np.testing.assert_allclose(trajectory(kernel, steps, temperature), x, rtol=1e-4)
+
+
+SCALES = np.array([1.0, 2.0, 0.5])
+
+
+def quartic(x):
+    """An energy and its gradient."""
+    return np.sum(SCALES * x**4) / 4.0, SCALES * x**3
+
+
+def adjusted_trajectory(kernel: Kernel, steps, temperatures, uniforms):
+    """Positions, momenta and acceptances of an adjusted kernel, whose numbers of the schedules change in every iteration."""
+    state, found = kernel.init(jnp.ones(3)), []
+
+    def point(x):
+        energy, gradient = quartic(np.asarray(x, np.float64))
+        return Point(jnp.asarray(energy, jnp.float32), jnp.asarray(gradient, jnp.float32))
+
+    for k in range(STEPS):
+        now = move(steps[k], temperatures[k])._replace(iteration=jnp.asarray(k))
+        here = point(state.position)
+        proposed = kernel.step(state, here.gradient, jnp.asarray(NOISE[k]), now)
+        uniform = jnp.asarray(uniforms[k], jnp.float32)
+        state = kernel.settle(state, proposed, here, point(proposed.position), now, uniform)
+        found.append([np.asarray(part) for part in (state.position, state.momentum, state.level, state.is_accepted)])
+    return found
+
+
+def ghmc_in_numpy(friction, steps, temperatures, uniforms):
+    """The same with the velocity, its kinetic energy and the level of Neal 2020 as the docstring has them."""
+    x, p, level, found = np.ones(3), np.zeros(3), 0.0, []
+    for k, (step, temperature) in enumerate(zip(steps, temperatures, strict=True)):
+        kept = 0.0 if k == 0 else 1.0 - friction
+        v = np.sqrt(step * temperature) * (kept * p + np.sqrt(1.0 - kept**2) * NOISE[k])
+        energy, g = quartic(x)
+        w = v - 0.5 * step * g
+        y = x + w
+        there, h = quartic(y)
+        after = w - 0.5 * step * h
+        ratio = np.exp(-(there - energy + (after @ after - v @ v) / (2.0 * step)) / temperature)
+        shift = 2.0 * uniforms[k] if friction == 1.0 else 0.03 + 0.01 * uniforms[k]
+        level = 2.0 * uniforms[k] - 1.0 if k == 0 else (level + shift + 1.0) % 2.0 - 1.0
+        is_accepted = abs(level) < ratio
+        x, v = (y, after) if is_accepted else (x, -v)
+        level = level / ratio if is_accepted else level
+        p = v / np.sqrt(step * temperature)
+        found.append((x, p, level, is_accepted))
+    return found
+
+
+def test_adjusted_kernels_as_in_numpy():
+    rng = np.random.default_rng(5)
+    uniforms, temperatures = rng.uniform(size=STEPS), 1.0 + rng.uniform(size=STEPS)
+    steps = 0.6 / (1.0 + np.arange(STEPS) / 20.0)
+    for kernel, friction, factor in ((GHMC(0.3), 0.3, 1.0), (GHMC(1.0), 1.0, 1.0), (MALA(), 1.0, 2.0)):
+        found = adjusted_trajectory(kernel, steps, temperatures, uniforms)
+        expected = ghmc_in_numpy(friction, factor * steps, temperatures, uniforms)
+        accepted = [one[3] for one in expected]
+        assert 5 < sum(accepted) < STEPS - 5
+        for one, other in zip(found, expected, strict=True):
+            assert one[3] == other[3]
+            for part in range(3):
+                np.testing.assert_allclose(one[part], other[part], rtol=2e-3, atol=2e-3)
+
+
+def test_scaled_kernels_move_scaled_coordinates():
+    """x = A z: the trajectory of z under the energy U(A z)."""
+    factor = np.array([[1.0, 0.0, 0.0], [0.4, 0.7, 0.0], [-0.2, 0.3, 1.5]])
+    for given, is_dense in ((factor, True), (np.array([1.0, 0.7, 1.5]), False)):
+        matrix = factor if is_dense else np.diag(given)
+        kinds: tuple[Any, ...] = (SGHMC(0.2), GHMC(0.2))
+        for inner in kinds:
+            kernel = scaled(inner, given.astype(np.float32), is_dense)
+            state, plain = kernel.init(jnp.zeros(3)), inner.init(jnp.zeros(3))
+            for k in range(5):
+                gradient, now = jnp.asarray(GRADIENTS[k]), move(0.1, 1.7)._replace(iteration=jnp.asarray(k))
+                # Both moves are accepted, as unadjusted ones.
+                state = kernel.step(state, gradient, jnp.asarray(NOISE[k]), now)
+                plain = inner.step(plain, jnp.asarray(matrix.T @ GRADIENTS[k], jnp.float32), jnp.asarray(NOISE[k]), now)
+                np.testing.assert_allclose(state.position, matrix @ np.asarray(plain.position), rtol=1e-4, atol=1e-5)
 
 
 def test_momentum_is_rescaled_before_it_is_used():

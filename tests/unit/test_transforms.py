@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import isotherm as iso
-from isotherm.transforms import constrain, interval, ordered, positive, simplex
+from isotherm.transforms import circular, constrain, interval, ordered, positive, simplex
 
 START = {"scale": jnp.array([1.0, 2.0]), "inner": {"cuts": jnp.array([-1.0, 0.5])}, "free": jnp.array(0.0)}
 TRANSFORMS = {"scale": positive(), "inner": {"cuts": ordered()}}
@@ -131,3 +131,31 @@ def test_a_minimum_over_constrained_values_needs_no_jacobian():
     problem = constrain(lambda x: -jnp.sum((x - 0.5) ** 2), positive(), temperature=0.0)
     run = iso.sample(problem, iso.sgd(0.2), num_steps=400, init=jnp.full(2, 3.0))
     np.testing.assert_allclose(run.draws[0, -1], 0.5, atol=1e-3)
+
+
+def test_angles_on_disk_resume_where_they_wandered_to(tmp_path):
+    problem = constrain(lambda x: jnp.sum(jnp.cos(x["angle"])) - x["free"] ** 2, {"angle": circular()})
+    settings = {"num_chains": 2, "init": {"angle": jnp.full(2, 3.0), "free": jnp.array(0.5)}}
+    sampler = iso.sgld(0.5)
+    whole = iso.sample(problem, sampler, num_steps=400, **settings)
+    iso.sample(problem, sampler, num_steps=200, out=tmp_path / "run", **settings)
+    again = iso.resume(tmp_path / "run", problem, sampler, num_steps=400)
+    jax.tree.map(lambda a, b: np.testing.assert_array_equal(a[:], b), again.draws, whole.draws)
+    assert np.abs(again.draws["angle"][:]).max() <= np.float32(np.pi)
+    assert repr(problem).endswith("angle=Circular())")
+    other = constrain(problem.inner, {"angle": circular(0.0, 2 * np.pi)})
+    with pytest.raises(ValueError, match=r"`potential\.map\.transforms\.angle\.low` must be -3.14.*; got 0.0"):
+        iso.resume(tmp_path / "run", other, sampler, num_steps=500)
+
+
+def test_angles_start_within_a_period():
+    problem = constrain(lambda x: jnp.sum(jnp.cos(x)), circular())
+    # Both ends are the same place, in the precision of the start.
+    run = iso.sample(problem, SGLD, num_steps=5, init=jnp.array([jnp.pi, -jnp.pi]))
+    np.testing.assert_array_equal(run.draws[0, 0], np.array([-np.pi, -np.pi], np.float32))
+    with pytest.raises(ValueError, match=r"`init` must be between its ends; got \[0\. 4\.\].*constraint Circular\(\)"):
+        iso.sample(problem, SGLD, num_steps=5, init=np.array([0.0, 4.0]))
+    with pytest.raises(ValueError, match=r"`low` must be finite and below `high`.*Give the ends of one period"):
+        circular(0.0, np.inf)
+    with pytest.raises(ValueError, match=r"`box` must be left out for constrained parameters"):
+        iso.sample(problem, iso.sgld(0.1, box=(-3.0, 3.0, "reflect")), num_steps=5, init=jnp.zeros(2))

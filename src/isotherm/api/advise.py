@@ -93,6 +93,9 @@ def advise(
     if not (isinstance(sampler, Sampler) and isinstance(coupling, Exchange) and isinstance(rule, Corrected)):
         remedy = "Give one such as `iso.resgld(...)`."
         refuse("sampler", "a replica exchange sampler with the corrected rule", sampler.name, remedy)
+    if coupling.is_path:
+        remedy = 'Run it, and look at `run.stats["swap_rate"]` and `run.stats["round_trips"]`.'
+        refuse("sampler", 'one with `path="temperature"`', "a path from a reference", remedy)
     if callable(sampler.temperature) or callable(sampler.step_size):
         remedy = "Leave out `temperature_factor` and `step_factor`, and give the temperature of interest."
         refuse("sampler", "one with constant temperatures and step sizes", "one with a schedule", remedy)

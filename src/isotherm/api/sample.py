@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from isotherm.api.automatic import NAME, Automatic, Wanted, find_run, limits_of, rebuilt
 from isotherm.driver.checkpoints import Checkpoints
 from isotherm.driver.describe import differences, environment
 from isotherm.driver.drive import HostOptions, ResumePoint, drive
@@ -22,7 +23,7 @@ from isotherm.driver.settings import Settings, check_run, collect_of, thread_poo
 from isotherm.engine.program import identity
 from isotherm.foundation.calls import checked_call
 from isotherm.foundation.docstrings import documented, entries
-from isotherm.foundation.errors import check_folder, check_real, refuse
+from isotherm.foundation.errors import check_folder, check_integer, check_real, refuse
 from isotherm.foundation.positions import named_leaves
 from isotherm.foundation.user_functions import check_function
 from isotherm.pilots.resolve import Resolved, checked_start, resolve_at
@@ -32,6 +33,7 @@ from isotherm.run.run import Run
 from isotherm.run.storage.formats import FORMAT, check_format
 from isotherm.run.storage.saving import seconds_until
 from isotherm.run.storage.store import read_json, read_records, write_arrays, write_json
+from isotherm.samplers.independent import sgld
 from isotherm.samplers.sampler import AnySampler, as_potential, check_sampler
 
 Collect = Callable[[Any], Any]
@@ -40,9 +42,10 @@ Collect = Callable[[Any], Any]
 @checked_call()
 def sample(
     potential: Potential | Callable[[Any], Any],
-    sampler: AnySampler,
+    sampler: AnySampler | None = None,
     *,
-    num_steps: int,
+    budget: int | str | None = None,
+    num_steps: int | None = None,
     num_chains: int | None = None,
     num_runs: int | None = None,
     num_ladders: int | None = None,
@@ -64,14 +67,20 @@ def sample(
     measure_bias: bool = True,
     source: dict[str, Any] | None = None,
 ) -> Run:
-    """Run a sampler on a potential.
+    """Sample a potential: with a sampler of your own, or with one that is found for it.
+
+    Without a sampler, rounds of short runs find scales, step sizes, a reference that is wide enough, and a ladder from it to the
+    target; `run.choices` has what they chose. Exact energies get moves with a Metropolis test; on mini-batches the step size is one
+    whose measured bias is small, and swaps are corrected. With a sampler it is run as it is.
 
     The result depends on the arguments alone: not on the block length, on checkpoints, or on stopping and resuming.
 
     Args:
         potential: what to sample; a plain function is taken as an energy.
-        sampler: such as `iso.sgld(step_size=0.01)`.
-        num_steps: number of iterations.
+        sampler: such as `iso.sgld(step_size=0.01)`; None finds one.
+        budget: without a sampler: gradients to spend, or a time such as "60 s"; None is 1,000,000 gradients. Rounds take about a
+            quarter of it.
+        num_steps: number of iterations; with a sampler it must be given.
         num_chains: chains in a run, which couplings connect; None is the number that the coupling or `iso.per_chain` needs, or 1.
         num_runs: independent repeats of the whole, in one program; None for one without an axis for it.
         num_ladders: independent ladders of an exchange sampler, which are the chains of its run; None is 2, so that they can be
@@ -106,9 +115,25 @@ def sample(
         >>> run = iso.sample(energy, iso.sgld(step_size=0.1), num_steps=1000, num_chains=4, init=jnp.zeros(2))
         >>> run.draws.shape
         (4, 1000, 2)
+        >>> run = iso.sample(energy, init=jnp.zeros(2), budget=100_000)
+        >>> run.draws.shape[0], run.draws.shape[2]
+        (4, 2)
     """
     began = time.perf_counter()
-    potential, sampler = as_potential(potential), check_sampler(sampler)
+    potential, limits = as_potential(potential), None
+    if sampler is None:
+        limits = limits_of(potential, budget, num_chains, num_runs)
+        check_integer("burn_in", burn_in, 0, "Give the number of iterations to discard at the start.")
+        check_integer("thinning", thinning, 1, "Give the iterations between two draws.")
+        if num_ladders is not None:
+            check_integer("num_ladders", num_ladders, 2, "Ladders are compared with one another.")
+        # In checks of the other arguments it stands for the sampler that is found.
+        sampler = sgld(1.0)
+    elif budget is not None:
+        refuse("budget", "left out where a sampler is given", budget, "Give `num_steps`.")
+    elif num_steps is None:
+        refuse("num_steps", "given with a sampler", "nothing", "Call `iso.sample(potential, sampler, num_steps=...)`.")
+    sampler = check_sampler(sampler)
     check_function("collect", collect, "lambda x: x")
     if callback is not None:
         check_function("callback", callback, "lambda status: status.iteration > 1000", num_arguments=1)
@@ -117,22 +142,37 @@ def sample(
     check_real("checkpoint_every", checkpoint_every, "Give seconds.", minimum=0.0)
     if resume and folder is None:
         refuse("resume", "given with `out`", "no folder", "Pass `out=`, the folder of the run to resume.")
-    given: dict[str, Any] = {"num_steps": num_steps, "num_chains": num_chains, "num_runs": num_runs}
+    length = 1 if num_steps is None else num_steps
+    given: dict[str, Any] = {"num_steps": length, "num_chains": num_chains, "num_runs": num_runs}
     given |= {"num_ladders": num_ladders, "seed": seed, "thinning": thinning, "burn_in": burn_in}
     given |= {"target_energy": target_energy, "track_best": track_best}
     given |= {"chain_mode": chain_mode, "block_length": block_length}
-    # Refuse wrong input before a pilot runs, which may choose the number of chains.
-    settings, position = checked_start(potential, sampler, init, collect, **given)
     host = HostOptions(folder, checkpoint_every, progress, throw, callback, measure_bias)
-    if resume and folder is not None and (folder / "run.json").exists():
+    stored = resume and folder is not None and (folder / "run.json").exists()
+    # Refuse wrong input before a pilot runs, which may choose the number of chains.
+    if limits is not None:
+        given |= {"num_ladders": None} | ({"burn_in": 0, "thinning": 1} if num_steps is None else {})
+    settings, position = checked_start(potential, sampler, init, collect, **given)
+    if stored and folder is not None and limits is None:
         return _resume_with(potential, sampler, settings, first_position(init, seed), collect, host)
+    if stored and folder is not None:
+        stored_seed, seed_now = read_configuration(folder)[0]["settings"]["seed"], settings.as_json()["seed"]
+        if stored_seed != seed_now:
+            refuse("seed", f"{stored_seed}, as in the run in {folder}", seed_now, "Start another run elsewhere.")
+        with locked(folder, "out"):
+            return _resume(potential, None, num_steps, first_position(init, seed), collect, host)
     with contextlib.ExitStack() as stack:
         if folder is not None:
             stack.enter_context(_claim(folder))
-        resolved = resolve_at(potential, sampler, settings, position, progress)
-        if resolved.sampler is not sampler:
-            settings, position = checked_start(potential, resolved.sampler, init, collect, **given)
-        prepared = _prepare(potential, resolved, settings, position, collect, source)
+        if limits is not None:
+            wanted = Wanted(num_steps, num_ladders, thinning, burn_in)
+            found = find_run(potential, init, limits, settings, wanted, progress)
+            prepared = _prepare_automatic(found, collect, source, began)
+        else:
+            resolved = resolve_at(potential, sampler, settings, position, progress)
+            if resolved.sampler is not sampler:
+                settings, position = checked_start(potential, resolved.sampler, init, collect, **given)
+            prepared = _prepare(potential, resolved, settings, position, collect, source)
         if folder is not None:
             _write_start(prepared, folder)
         return drive(prepared, host, ResumePoint(), began)[0]
@@ -150,6 +190,14 @@ def _prepare(
     samplers, choices = (resolved.sampler,), resolved.choices
     prepared = prepare(potential, samplers, settings, layout, position, kept, source, choices=choices)
     return dataclasses.replace(prepared, pilot_seconds=resolved.seconds)
+
+
+def _prepare_automatic(found: Automatic, collect: Collect, source: Any, began: float) -> PreparedRun:
+    layout, kept = Layout(None, None, found.settings.num_ladders), collect_of(collect, found.potential)
+    given = (found.potential, (found.sampler,), found.settings, layout, found.position, kept, source)
+    pilot_seconds = time.perf_counter() - began
+    prepared = prepare(*given, choices=found.choices)
+    return dataclasses.replace(prepared, pilot_seconds=pilot_seconds)
 
 
 def _write_start(prepared: PreparedRun, folder: pathlib.Path) -> None:
@@ -212,20 +260,22 @@ def resume(
     Args:
         folder: the `out` of the run.
         potential: as it was given to `sample`. Always needed: code is not stored.
-        sampler: likewise.
+        sampler: likewise; left out for a run of `iso.sample(problem)`.
         num_steps: a new, larger number of iterations; None keeps the old one.
         init: only for positions made of nodes other than dicts, lists and tuples: one position, for its structure.
     """
     remedy = 'Give what was passed as `out`: `iso.resume("my-run", potential, sampler)`.'
     folder = check_folder("folder", folder, remedy)
-    read_configuration(folder)
+    config, _ = read_configuration(folder)
     if not (folder / "start").exists():
         remedy = "Only a run that was started with `out=` can be resumed; read a saved run with `iso.load`."
         refuse("folder", "that of a run with checkpoints", f"{folder}, written by `Run.save`", remedy)
-    if potential is None or sampler is None:
+    is_automatic = [choice["name"] for choice in config["choices"]] == [NAME]
+    if potential is None or (sampler is None and not is_automatic):
         remedy = "Code is never stored: pass both again. Resume a run of the command line with `isotherm resume`."
         refuse("potential", "given, and `sampler` too", "None", remedy)
-    check_sampler(sampler)
+    if sampler is not None:
+        check_sampler(sampler)
     with locked(folder, "folder"):
         host = HostOptions(folder, checkpoint_every, progress, throw, callback, measure_bias)
         return _resume(as_potential(potential), sampler, num_steps, init, collect, host)
@@ -246,7 +296,12 @@ def _resume_with(
 
 
 def _resume(
-    potential: Potential, sampler: AnySampler, num_steps: int | None, init: Any, collect: Collect, host: HostOptions
+    potential: Potential,
+    sampler: AnySampler | None,
+    num_steps: int | None,
+    init: Any,
+    collect: Collect,
+    host: HostOptions,
 ) -> Run:
     began, folder = time.perf_counter(), host.folder
     assert folder is not None
@@ -258,6 +313,11 @@ def _resume(
     position = _read_start(folder, init)
     if Layout(None, settings.num_runs, settings.num_ladders).total is None:
         position = jax.tree.map(lambda leaf: leaf[None], position)
+    if sampler is None:
+        if [choice["name"] for choice in config["choices"]] != [NAME]:
+            refuse("sampler", "given, as when the run was started", "None", "Pass it again: code is never stored.")
+        own = jax.tree.map(lambda leaf: leaf[0, 0], position)
+        potential, sampler = rebuilt(potential, config["choices"][0]["value"], own)
     resolved = resolve_at(potential, sampler, settings, position, stored=config["choices"])
     check_run(potential, resolved.sampler, settings, position, collect)
     prepared = _prepare(potential, resolved, settings, position, collect, config["source"])

@@ -23,12 +23,14 @@ class Sample:
 
     potential: tyro.conf.Positional[str]
     """FILE.py:NAME, an energy function or a potential. The file is run."""
-    method: str
-    """A method that `isotherm list` shows."""
     out: pathlib.Path
     """A new folder for draws, checkpoints and pictures."""
-    num_steps: Count
-    """Iterations."""
+    method: str | None = None
+    """A method that `isotherm list` shows; without one, rounds of short runs find everything."""
+    budget: str | None = None
+    """Without a method: gradients to spend, or a time such as "60 s"; by default 1,000,000 gradients."""
+    num_steps: Count | None = None
+    """Iterations; needed with a method."""
     init: tuple[float, ...] = ()
     """Coordinates of the start, such as --init 0 0; by default the potential's own, which networks have."""
     step_size: float | None = None
@@ -61,12 +63,20 @@ class Sample:
         given = {"step_size": self.step_size, "temperature": self.temperature}
         options = {name: value for name, value in given.items() if value is not None} | parse_options(self.set)
         out = check_folder("--out", self.out, "Write --out my-run, say.")
-        sampler = build_sampler(self.method, options)
+        if self.method is None and options:
+            refuse(
+                "--method",
+                "given with options of a sampler",
+                "nothing",
+                "Add --method resghmc, say, or leave them out.",
+            )
+        sampler = None if self.method is None else build_sampler(self.method, options)
         file = read_file(self.potential, "potential")
         potential = as_potential(file.load())
         run = sample(
             potential,
             sampler,
+            budget=_budget(self.budget),
             num_steps=self.num_steps,
             num_chains=self.num_chains,
             num_runs=self.num_runs,
@@ -94,6 +104,11 @@ class Sample:
         return lambda key: center + spread * jax.random.normal(key, center.shape)
 
 
+def _budget(text: str | None) -> int | str | None:
+    digits = (text or "").replace("_", "")
+    return int(digits) if digits.isdigit() else text
+
+
 @dataclasses.dataclass(frozen=True)
 class Resume:
     """Continue a run of `isotherm sample` that was stopped. Runs its file again, if that has not changed."""
@@ -115,7 +130,7 @@ class Resume:
         source = config["source"]
         if source is None:
             refuse("folder", "a run of `isotherm sample`", str(folder), "It was started in Python: use iso.resume.")
-        kinds = {"file": str, "name": str, "sha256": str, "method": str, "options": dict}
+        kinds = {"file": str, "name": str, "sha256": str, "method": (str, type(None)), "options": dict}
         if not isinstance(source, dict) or not all(isinstance(source.get(name), kind) for name, kind in kinds.items()):
             rule, remedy = "a run of `isotherm sample`", "Its run.json is damaged: start a new run."
             refuse("folder", rule, f"{folder}, whose run.json names no file and method", remedy)
@@ -124,7 +139,7 @@ class Resume:
             remedy = "The file has changed since the run was started: put it back, or start a new run."
             refuse("folder", f"one whose {source['file']} is unchanged", "another checksum", remedy)
         options = {name: tuple(v) if isinstance(v, list) else v for name, v in source["options"].items()}
-        sampler = build_sampler(source["method"], options)
+        sampler = None if source["method"] is None else build_sampler(source["method"], options)
         # The folder names the file: users who resume a folder from elsewhere see it before it runs.
         console.print(f"Running {file.path} for `{file.name}`, as {folder / 'run.json'} says.", soft_wrap=True)
         _show(resume(folder, as_potential(file.load()), sampler, num_steps=self.num_steps), folder, console)

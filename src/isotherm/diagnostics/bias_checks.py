@@ -12,7 +12,7 @@ from isotherm.run.bias import Bias, contradicted, error_of, significant
 from isotherm.run.estimates import normalized_weights
 from isotherm.run.run import Run
 
-# Least shares that are reported: of draws in stiff wells, of moves that a box rejects, of draws beside a jump.
+# Least shares that are reported: of draws in stiff wells, of moves that meet a box, of draws beside a jump.
 _MIN_STIFF_SHARE, _MIN_REJECTED, _MIN_JUMPS = 0.03, 0.02, 0.01
 # The relative bias of a variance at the advised step, and the largest cut of a step because of heat, which is proportional to the
 # step only near the right one.
@@ -37,6 +37,8 @@ def advised_step(bias: Bias | None) -> float | None:
 
 def bias_checks(run: Run) -> list[Check]:
     """Checks of the largest biases of means and spreads, heat and jumps; or why they cannot be measured."""
+    if run.is_adjusted:
+        return []
     if run.bias is not None:
         found = list(_findings(run, run.bias))
         step = f"{min((step for _, step in found), default=np.inf):.1g}"
@@ -68,7 +70,17 @@ def _findings(run: Run, bias: Bias) -> Iterator[tuple[Check, float]]:
         text = f"Gradients push chains against the box, which rejects {rejected:.0%} of the proposals: draws stay too far from it."
         step = bias.step_size * 0.1 * checks.WALLS.limit / bias.drift
         yield checks.WALLS.found(text, f"{_REMEDY}.", drift=bias.drift, rejected=rejected), step
+    yield from _reflections(run, bias)
     yield from _jumps(bias, weights)
+
+
+def _reflections(run: Run, bias: Bias) -> Iterator[tuple[Check, float]]:
+    """Whether walls that reflect hold draws off: each acts as if it lay half a step of the drift further inside."""
+    share = float(np.mean(run.stats.get("num_reflected", 0.0))) / run.num_steps
+    if share > _MIN_REJECTED and bias.drift > checks.REFLECTING_WALLS.limit:
+        text = f"Gradients push chains against the box, which reflects {share:.0%} of the proposals: draws stay too far from it."
+        step = bias.step_size * 2.0 * _GOAL / bias.drift
+        yield checks.REFLECTING_WALLS.found(text, f"{_REMEDY}.", drift=bias.drift, reflected=share), step
 
 
 def _wrong_heat(name: str, excess: float, are_particles: bool) -> Check:

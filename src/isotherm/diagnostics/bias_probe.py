@@ -59,7 +59,7 @@ class BiasProbe:
         """The bias of a run with axes (chain, draw, ...); None if it cannot be measured."""
         size = sum(leaf.size for leaf in jax.tree.leaves(self.position))
         temperature = run.config.get("temperature")
-        if not temperature or not run.claims_distribution or size == 0:
+        if not temperature or not run.claims_distribution or run.is_adjusted or size == 0:
             return None
         if program_cache.read_by(self.potential) != self.read:
             # The energy has changed since.
@@ -72,10 +72,15 @@ class BiasProbe:
         chosen = self._spread_over(run, size)
         both = (_structured(run.draws, self.position), _structured(run.model_state, self.potential.init_model_state()))
         rows = jax.tree.map(lambda leaf: np.asarray(leaf[:, chosen]), both)
+        given = np.asarray(run.log_weights)[:, chosen]
         shown, space = rows[0], self.potential.space
+        values, is_periodic = shown, np.zeros(len(jax.tree.leaves(rows[0])), bool)
         if space is not None:
             # Draws that were rounded to the edge of a constraint have no free position, and are left out below.
-            rows = (jax.tree.map(np.asarray, jax.jit(space.unconstrained)(shown)), rows[1])
+            free = jax.tree.map(np.asarray, jax.jit(space.unconstrained)(shown))
+            # A cut through a mode would look like two wells.
+            free, values = (space.unrolled(tree, np.isfinite(given)) for tree in (free, shown))
+            rows, is_periodic = (free, rows[1]), space.periodic_leaves(free)
         step = float(np.mean(values_at(self.sampler.step_size, np.asarray(run.times[chosen]))))
         most = min(MAX_COORDINATES, max(len(run.log_weights) * len(chosen) // _DRAWS_PER_COORDINATE, 1))
         coordinates = np.unique(np.linspace(0, size - 1, min(size, most)).astype(int))
@@ -84,10 +89,10 @@ class BiasProbe:
         scale = np.full((len(run.log_weights), len(coordinates)), math.sqrt(step * temperature))
         if self.preconditioner is not None:
             scale = scale * np.sqrt(columns(self.preconditioner, 1, coordinates))
-        given = np.asarray(run.log_weights)[:, chosen]
         wells = self._wells(rows[0], coordinates, given, size)
         probes, jumps, unexplained, virials, energies = self._probes(run, rows, coordinates, scale, wells, given)
-        dynamics = self._dynamics(run, chosen, scale)
+        sizes = np.array([size, *(leaf[0, 0].size for leaf in jax.tree.leaves(rows[0]))])
+        dynamics = self._dynamics(run, chosen, scale, (is_periodic, np.repeat(is_periodic, sizes[1:])[coordinates]))
         # The energy may be infinite or NaN a step away from a draw.
         is_seen = np.all([np.all(np.isfinite(part), axis=-1) for part in (*probes, jumps[..., None])], axis=0)
         log_weights = np.where(is_seen, given, -np.inf)
@@ -96,13 +101,12 @@ class BiasProbe:
         tilts, heats, is_measured = tilts_of(probes, wells, log_weights, dynamics)
         read = np.asarray(run.energies, np.float64)[:, chosen]
         of_weights = self._weight_errors(run, temperature * energies, read, log_weights)
-        sizes = np.array([size, *(leaf[0, 0].size for leaf in jax.tree.leaves(rows[0]))])
         errors, of_forces = self.sampler.kernel.step_errors, log_weights
         if self.sampler.coupling.log_weights is not None and not self.potential.is_exact:
             # The measured forces have the multiplier of a contour sampler, which the draws follow without weights.
             of_forces = np.where(np.isfinite(log_weights), 0.0, -np.inf)
         return Bias(
-            values=columns(shown, 2, places),
+            values=columns(values, 2, places),
             coordinates=places,
             draws=shown if len(coordinates) == size else None,
             log_weights=log_weights,
@@ -224,7 +228,9 @@ class BiasProbe:
         count = int(np.clip(wanted // chains, 1, number))
         return np.linspace(0, number - 1, count).astype(int)
 
-    def _dynamics(self, run: Any, chosen: np.ndarray, scale: np.ndarray) -> Dynamics:
+    def _dynamics(
+        self, run: Any, chosen: np.ndarray, scale: np.ndarray, is_periodic: tuple[np.ndarray, np.ndarray]
+    ) -> Dynamics:
         temperature, is_exact = float(run.config["temperature"]), self.potential.is_exact
         errors, epoch = self.sampler.kernel.step_errors, _epoch_of(self.potential)
         # There is no expansion in the step for a multiplier that jumps between bins: the tilt is measured.
@@ -235,7 +241,8 @@ class BiasProbe:
             np.asarray(run.times[chosen]) % (1 if epoch is None else epoch.length),
             0.0 if errors is None else errors.assumed_variance * np.mean(scale**2, axis=0) / temperature,
             is_exact,
-            "num_rejected" in run.stats,
+            not {"num_rejected", "num_reflected"}.isdisjoint(run.stats),
+            *is_periodic,
         )
 
 

@@ -138,5 +138,7 @@ def _escape(run: Run, coordinates: np.ndarray) -> Iterator[Check]:
         f"distribution is improper.{sign}"
     )
     yield checks.ESCAPE.found(
-        text, "If positions are angles, pass a box such as `box=(-jnp.pi, jnp.pi)`.", growth=growth
+        text,
+        "If positions are angles, sample `iso.transforms.constrain(log_density, iso.transforms.circular())`.",
+        growth=growth,
     )

@@ -34,7 +34,10 @@ def with_checks(run: Run, estimate: Estimate, bias: Bias | None) -> Estimate:
         return estimate._replace(checks=(*found, checks.NO_DISTRIBUTION.found(text)))
     if not run.has_died:
         found += run.distribution_checks
-    if bias is not None and contradicts(bias):
+    if run.is_adjusted:
+        none = jax.tree.map(lambda leaf: np.zeros_like(np.asarray(leaf, float)), estimate.mean)
+        estimate = estimate._replace(bias=none, bias_error=none)
+    elif bias is not None and contradicts(bias):
         text = "Gradients at the draws contradict the temperature: the reported bias does not cover the error."
         found.append(checks.WRONG_TEMPERATURE.found(text, "See `print(run.summary())`."))
     elif any(np.any(np.isnan(leaf)) for leaf in jax.tree.leaves(estimate.bias)):
@@ -100,7 +103,7 @@ def _positions(run: Run) -> Iterator[Check]:
 
 
 def _energies(run: Run) -> Iterator[Check]:
-    if not {"num_swaps", "theta"} & set(run.stats) or run.config.get("temperature") in (None, 0.0):
+    if not ({"num_swaps", "theta"} & set(run.stats) or run.is_adjusted) or run.config.get("temperature") in (None, 0.0):
         return
     energies = np.asarray(run.energies)
     largest = np.max(np.abs(energies[np.isfinite(energies)]), initial=0.0)
@@ -109,7 +112,7 @@ def _energies(run: Run) -> Iterator[Check]:
     if ratio >= checks.ENERGY_ROUNDING.limit:
         text = (
             f"Energies near {largest:.3g} are rounded to {spacing:.2g}, or {ratio:.2g} temperatures, which is noise in swaps and "
-            "weights."
+            f"{'Metropolis tests' if run.is_adjusted else 'weights'}."
         )
         remedy = "Subtract from every example's log likelihood its value at a good position, or use double precision "
         yield checks.ENERGY_ROUNDING.found(text, remedy + "(JAX_ENABLE_X64=1).", temperatures=ratio)

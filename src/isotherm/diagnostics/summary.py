@@ -15,6 +15,7 @@ from isotherm.foundation import checks
 from isotherm.foundation.checks import Check
 from isotherm.foundation.positions import coordinate_name, of_small_leaves, shapes_of
 from isotherm.foundation.printable import printable
+from isotherm.kernels.acceptance import acceptance
 from isotherm.run.run import Run
 from isotherm.run.storage.saving import TIMINGS
 
@@ -127,6 +128,10 @@ def _checks_of_run(run: Run) -> list[Check]:
 def _headline(run: Run) -> str:
     total = int(run.log_weights.size)
     began = f"{total} draws of {run.name or 'a sampler'} in {run.num_steps} iterations: {time_of(run)}."
+    if run.is_adjusted and (rates := acceptance(run.stats, run.num_steps)) is not None:
+        # Of a ladder, that of the target.
+        rate = rates[0] if "num_moves" in run.stats else rates.mean()
+        began += f" {rate:.0%} of the proposals were accepted; the Metropolis test leaves no bias from the step size."
     if run.claims_distribution:
         return began
     best = ' The lowest energy is at `run.stats["best_position"]`.' * ("best_position" in run.stats)

@@ -63,6 +63,9 @@ class Dynamics(NamedTuple):
     assumed_noise: Any  # The gradient variance that the kernel subtracts from the injected noise, shape (d,) or 0.
     is_exact: bool  # Whether gradients have no noise.
     has_walls: bool  # Whether chains are kept in a box.
+    # Leaves and coordinates around a circle, where means of x g have a term at the cut, and the mean Hessian may be near zero.
+    periodic_leaves: Any = False
+    periodic_coordinates: Any = False
 
 
 def tilts_of(
@@ -81,6 +84,7 @@ def tilts_of(
             known.append(tilt(added))
         heats.append(_excess_heat(around, added))
     heats = np.stack(heats) if dynamics.is_exact and not dynamics.has_walls else np.zeros((1 + NUM_GROUPS, 1))
+    heats = np.where(dynamics.periodic_coordinates, 0.0, heats)
     is_measured = dynamics.step_errors is None or contradicted(heats) is not None
     return np.stack(measured if is_measured else known), heats, is_measured
 
@@ -95,6 +99,7 @@ def leaf_heats_of(virials: np.ndarray, sizes: np.ndarray, log_weights: np.ndarra
         return np.zeros((1 + NUM_GROUPS, len(sizes)))
     virials = np.where(np.isfinite(log_weights)[..., None], virials, 0.0)
     found = np.einsum("gcs,csl->gl", weights_left_out(log_weights), virials)
+    found = np.where(dynamics.periodic_leaves, sizes[1:], found)
     both = np.concatenate([found.sum(axis=1, keepdims=True), found], axis=1)
     return np.where(sizes > 0, both / np.maximum(sizes, 1) - 1.0, 0.0)
 

@@ -69,6 +69,8 @@ def _gap(rising: np.ndarray, least: int) -> tuple[float, float] | None:
     if distances[best] > _MIN_DISTANCE:
         # The emptiest place between the means: the best cut may leave a few draws on the wrong side.
         between = np.flatnonzero((rising > low[best]) & (rising < high[best]))
+        if len(between) == 0:  # Repeated values, of rejected moves.
+            return float(distances[best]), float(0.5 * (low[best] + high[best]))
         first, last = between[0], max(between[-1] + 1 - stray, between[0] + 1)
         emptiest = first + int(np.argmax(rising[first + stray : last + stray] - rising[first:last]))
         return float(distances[best]), float(np.mean(rising[[emptiest, emptiest + stray]]))

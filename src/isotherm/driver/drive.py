@@ -25,6 +25,7 @@ from isotherm.engine.blocks import Carry, Times
 from isotherm.engine.program import identity
 from isotherm.foundation.checks import CheckedParts
 from isotherm.foundation.transfers import transfers_on_purpose
+from isotherm.potentials.reference import ReferenceChecks
 from isotherm.run.run import Run
 from isotherm.run.storage.saving import write_end, write_progress
 from isotherm.run.storage.store import MemorySink, StoreSink
@@ -44,6 +45,7 @@ class HostOptions:
     throw: bool = False
     callback: Callable[[Status], Any] | None = None
     measure_bias: bool = True
+    at_end: Callable[[Carry], Any] | None = None  # Called with the last state.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,6 +123,8 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
     with writing_to(host.folder, iteration):
         sink.flush()
     timings["seconds"] = time.perf_counter() - began
+    if host.at_end is not None:
+        host.at_end(carry)
     diverged_at = layout.state(carry.milestones.diverged_at)
     is_lost = bool(np.all(diverged_at >= 0))
     is_without_draws = num_done == 0 or bool(np.all((diverged_at >= 0) & (diverged_at <= times[0])))
@@ -144,7 +148,13 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
     probes: list[BiasProbe | None] = [None] * len(prepared.samplers)
     if host.measure_bias and interrupts.received is None and not is_lost:
         probes = _bias_probes(prepared, carry)
-    parts = [CheckedParts((sampler.coupling, sampler.kernel, prepared.potential)) for sampler in prepared.samplers]
+    reference = ReferenceChecks(prepared.potential)
+    parts = [
+        CheckedParts(
+            (sampler.coupling, sampler.kernel, prepared.potential, *(reference,) * sampler.coupling.traits.is_path)
+        )
+        for sampler in prepared.samplers
+    ]
     # The result must not depend on where the block ended.
     num_steps = min(iteration, int(diverged_at.max()) + 1) if is_lost else iteration
     known = {"stats": stats, "config": prepared.configs[0], "environment": environment(), "num_steps": num_steps}

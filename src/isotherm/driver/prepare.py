@@ -101,7 +101,7 @@ def prepare(
     times = settings.record_times(sampler.window)
     lanes = (layout.total or 1) * settings.num_chains
     coupling_state = jax.eval_shape(lambda coupling: coupling.init(settings.num_chains), bound[0].coupling)
-    sizes = sizes_of(bound[0], lanes, one, coupling_state, settings.thinning, len(times))
+    sizes = sizes_of(bound[0], lanes, one, coupling_state, settings.thinning, max(len(times), settings.room))
     tracks_best = not potential.has_data if settings.track_best is None else settings.track_best
     swept = layout.num_samplers is not None and layout.total is not None
     parts = _stacked(bound, (layout.total or 1) // len(samplers)) if swept else bound[0]
@@ -213,7 +213,9 @@ def _configuration(potential: Potential, sampler: Sampler, prepared: PreparedRun
         "reads_whole_energy": potential.coupling_includes_prior,
         "reduces_variance": sampler.estimator.reduces_variance,
         "is_constrained": potential.space is not None,
+        "has_jacobian": potential.space is not None and potential.space.has_jacobian,
         "is_joint": sampler.kernel.is_joint,
+        "is_adjusted": sampler.kernel.is_adjusted,
         "is_network": inner.is_network,
         "mistaken_for": inner.mistaken_for,
         **_facts_of_starts(prepared.position, lead, potential),

@@ -44,6 +44,8 @@ class Settings:
     track_best: bool | None = None
     chain_mode: str = "auto"
     block_length: int | None = None
+    # Runs of up to so many records share a program.
+    room: int = 0
 
     def __post_init__(self):
         with_python_numbers(self)
@@ -87,7 +89,7 @@ class Settings:
 
     def as_json(self) -> dict[str, Any]:
         """The settings that a resumed run must share."""
-        kept = {name: value for name, value in vars(self).items() if name != "block_length"}
+        kept = {name: value for name, value in vars(self).items() if name not in ("block_length", "room")}
         if not isinstance(self.seed, int):
             high, low = (int(word) for word in self.seed_words())
             kept["seed"] = (high << 32) + low

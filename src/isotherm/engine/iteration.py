@@ -9,10 +9,10 @@ from jax import Array, lax
 
 from isotherm.coupling import Coupling, CouplingInputs
 from isotherm.engine.chain_mode import over_chains
-from isotherm.estimators.estimator import Estimator
+from isotherm.estimators.estimator import EnergyAndGradient, Estimator
 from isotherm.foundation.parts import Part, Static
 from isotherm.foundation.schedules import Schedule, as_schedule
-from isotherm.kernels.kernel import Kernel
+from isotherm.kernels.kernel import Kernel, Move, Point
 from isotherm.potentials.potential import Potential
 
 
@@ -33,6 +33,16 @@ class Parts(Part):
         """Independent batches of an iteration: the estimator's, then those of the coupling's fresh energies."""
         return self.estimator.num_batches + self.coupling.traits.num_fresh
 
+    @property
+    def draws_reference(self) -> bool:
+        """Whether rungs with a multiplier of 0 are drawn from the potential's reference in every iteration."""
+        return self.coupling.traits.is_path and self.potential.has_reference
+
+    @property
+    def needs_words(self) -> bool:
+        """Whether iterations need random words of every chain."""
+        return self.kernel.is_adjusted or self.draws_reference
+
 
 class State(NamedTuple):
     """The state of one run. All leaves except those of `coupling` have a leading axis of chains."""
@@ -41,6 +51,7 @@ class State(NamedTuple):
     estimator: Any
     coupling: Any
     model_state: Any
+    estimated: Any = ()  # Energies and gradients at the positions, for adjusted kernels, which evaluate proposals.
 
     @property
     def position(self) -> Any:
@@ -56,6 +67,7 @@ class Inputs(NamedTuple):
     potential_noises: tuple[Any, ...]
     batches: tuple[Any, ...]
     coupling: Any
+    words: Any = None  # Random words of every chain, shape (P, 2), for adjusted kernels and draws from a reference.
 
 
 def init_state(parts: Parts, position: Any) -> State:
@@ -65,32 +77,35 @@ def init_state(parts: Parts, position: Any) -> State:
     model_state = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_chains, *jnp.shape(leaf))), start)
     kernel = jax.vmap(parts.kernel.init)(position)
     estimator = jax.vmap(lambda x, m: parts.estimator.init(parts.potential, x, m))(position, model_state)
-    return State(kernel, estimator, parts.coupling.init(num_chains), model_state)
+    state = State(kernel, estimator, parts.coupling.init(num_chains), model_state)
+    if not parts.kernel.is_adjusted:
+        return state
+    words, zero = jnp.zeros(2, jnp.uint32), jnp.zeros((), jnp.int32)
+    one = jax.tree.map(lambda leaf: leaf[0], position)
+    noise = jax.tree.map(lambda leaf: leaf[0], parts.potential.draw(words, words, zero[None], one))
+    # An exact potential has one batch, all data, and its noise is no number.
+    batch = parts.potential.batch(words, zero)
+    inputs = Inputs(None, None, (noise,), (batch,), None)
+    _, estimated = _estimate(parts, state, position, inputs)
+    return state._replace(estimated=estimated._replace(model_state=()), model_state=estimated.model_state)
 
 
 def iterate(parts: Parts, state: State, inputs: Inputs, iteration: Array) -> tuple[State, Array]:
     """The state after one iteration, and the energies of the positions before it, shape (P,)."""
-    is_shared = parts.potential.is_batch_shared
-    num_own = parts.estimator.num_batches
-
-    def estimate(estimator, position, model_state, noises, probe, batches):
-        batches = inputs.batches[:num_own] if is_shared else batches
-        after, result = parts.estimator.evaluate(
-            parts.potential, estimator, position, model_state, batches, noises, probe
-        )
-        return after, result if parts.coupling.traits.noise else result._replace(residuals=None)
-
-    own_batches = None if is_shared else inputs.batches[:num_own]
-    own_noises = inputs.potential_noises[:num_own]
-    arguments = (state.estimator, state.position, state.model_state, own_noises, inputs.probe, own_batches)
-    estimator, estimated = over_chains(parts.chain_mode, estimate, *arguments, drops_axis_of_one=True)
-
+    estimator, estimated = state.estimator, state.estimated
+    if parts.kernel.is_adjusted:
+        estimated = estimated._replace(model_state=state.model_state)
+    else:
+        estimator, estimated = _estimate(parts, state, state.position, inputs)
     to_coupling = coupling_inputs(parts, estimated.energy, estimated.prior_energy, iteration, estimated.residuals)
+    num_own = parts.estimator.num_batches
     if parts.coupling.traits.num_fresh:
         batches, noises = inputs.batches[num_own:], inputs.potential_noises[num_own:]
         fresh = further_energies(parts, state, batches, noises, iteration)
         noise = {"noise_covariance": fresh.noise_covariance, "num_examples": fresh.num_examples}
         to_coupling = to_coupling._replace(fresh_energies=fresh.energies, **noise)
+    if parts.kernel.is_adjusted:
+        to_coupling = to_coupling._replace(accepted=jax.vmap(parts.kernel.was_accepted)(state.kernel))
     coupling, move = parts.coupling.update(state.coupling, inputs.coupling, to_coupling)
 
     def multiply(kernel, gradient, move):
@@ -107,15 +122,92 @@ def iterate(parts: Parts, state: State, inputs: Inputs, iteration: Array) -> tup
     else:
         arguments = (state.kernel, estimated.gradient, inputs.noise, move, estimated.curvature)
         kernel = over_chains(parts.chain_mode, advance, *arguments)
+    if parts.draws_reference:
+        kernel = _with_reference_draws(parts, kernel, inputs.words, move.multiplier == 0.0)
+    if parts.kernel.is_adjusted:
+        before = state._replace(estimator=estimator, estimated=estimated)
+        move = move._replace(iteration=jnp.broadcast_to(iteration, move.step_size.shape))
+        return _settle(parts, before, kernel, coupling, move, inputs), estimated.energy
     return State(kernel, estimator, coupling, estimated.model_state), estimated.energy
+
+
+def _estimate(parts: Parts, state: State, position: Any, inputs: Inputs) -> tuple[Any, EnergyAndGradient]:
+    """The estimators after one evaluation of every chain at `position`, and its results."""
+    is_shared = parts.potential.is_batch_shared
+    num_own = parts.estimator.num_batches
+
+    def estimate(estimator, position, model_state, noises, probe, batches):
+        batches = inputs.batches[:num_own] if is_shared else batches
+        after, result = parts.estimator.evaluate(
+            parts.potential, estimator, position, model_state, batches, noises, probe
+        )
+        return after, result if parts.coupling.traits.noise else result._replace(residuals=None)
+
+    own_batches = None if is_shared else inputs.batches[:num_own]
+    own_noises = inputs.potential_noises[:num_own]
+    arguments = (state.estimator, position, state.model_state, own_noises, inputs.probe, own_batches)
+    return over_chains(parts.chain_mode, estimate, *arguments, drops_axis_of_one=True)
+
+
+def _settle(parts: Parts, state: State, proposed: Any, coupling: Any, move: Move, inputs: Inputs) -> State:
+    """The state after the Metropolis tests of proposals, whose energies and gradients are those of the next iteration."""
+    uniform = (inputs.words[:, 0] >> 8).astype(jnp.float32) * 2.0**-24
+    estimator, there = _estimate(parts, state, proposed.position, inputs)
+
+    def of_chain(before, after, here, there, move, uniform):
+        def at(kernel, estimated):
+            energy, prior, weight = estimated.energy, estimated.prior_energy, move.multiplier
+            if reads_loss(parts):
+                # The target's energy as it is: the reference may end where the target does not.
+                energy = jnp.where(weight == 1.0, energy, prior + weight * (energy - prior))
+                if parts.draws_reference:
+                    # A draw from the reference is always accepted.
+                    energy = jnp.where(weight > 0.0, energy, 0.0)
+            return Point(energy, multiplied(parts, kernel.position, estimated.gradient, weight))
+
+        return parts.kernel.settle(before, after, at(before, here), at(after, there), move, uniform)
+
+    arguments = (state.kernel, proposed, state.estimated, there, move, uniform)
+    kernel = over_chains(parts.chain_mode, of_chain, *arguments)
+    accepted = jax.vmap(parts.kernel.was_accepted)(kernel)
+
+    def chosen(new, old):
+        return jnp.where(accepted.reshape(accepted.shape + (1,) * (new.ndim - 1)), new, old)
+
+    estimated = jax.tree.map(chosen, there, state.estimated)
+    return State(kernel, estimator, coupling, estimated.model_state, estimated._replace(model_state=()))
+
+
+def _with_reference_draws(parts: Parts, kernel: Any, words: Array, is_drawn: Array) -> Any:
+    """The states of kernels, with a draw from the reference as the position of the one chain that `is_drawn`, if any."""
+    key = jax.random.wrap_key_data(words[jnp.argmax(is_drawn)], impl="threefry2x32")
+    drawn = parts.potential.draw_reference(key)
+
+    def of_chain(state, is_drawn):
+        place = lambda new, old: jnp.where(is_drawn, new, old).astype(old.dtype)  # noqa: E731
+        return parts.kernel.placed(state, jax.tree.map(place, drawn, state.position))
+
+    return jax.vmap(of_chain)(kernel, is_drawn)
+
+
+def reads_loss(parts: Parts) -> bool:
+    """Whether the coupling's multiplier scales the energy without the prior."""
+    has_multiplier = parts.coupling.log_weights is not None or parts.coupling.traits.is_path
+    return has_multiplier and not parts.potential.coupling_includes_prior
 
 
 def multiplied(parts: Parts, position: Any, gradient: Any, multiplier: Array) -> Any:
     """The gradient with the coupling's multiplier, which scales the part of the energy that the coupling reads."""
-    if parts.potential.coupling_includes_prior or parts.coupling.log_weights is None:
+    if not reads_loss(parts):
         return jax.tree.map(lambda g: (multiplier * g).astype(g.dtype), gradient)
     prior = jax.grad(parts.potential.prior_energy)(position)
-    return jax.tree.map(lambda g, p: (p + multiplier * (g - p)).astype(g.dtype), gradient, prior)
+    force = jax.tree.map(lambda g, p: (p + multiplier * (g - p)).astype(g.dtype), gradient, prior)
+    if parts.coupling.traits.is_path:
+        force = jax.tree.map(lambda f, g: jnp.where(multiplier == 1.0, g, f), force, gradient)
+    if parts.draws_reference:
+        # Draws need no force, and the energy may have no gradient there.
+        force = jax.tree.map(lambda f: jnp.where(multiplier > 0.0, f, jnp.zeros_like(f)), force)
+    return force
 
 
 def further_energies(

@@ -79,6 +79,9 @@ class PackedPotential(WrappedPotential):
     def evaluate(self, position: Any, batch: Any, noise: Any, model_state: Any) -> Evaluation:
         return self.inner.evaluate(self.packing.unpack(position), batch, noise, model_state)
 
+    def draw_reference(self, key: Any) -> Any:
+        return self.packing.pack(self.inner.draw_reference(key))
+
     def prior_energy(self, position: Any) -> Array:
         return self.inner.prior_energy(self.packing.unpack(position))
 

@@ -9,7 +9,7 @@ import numpy as np
 from jax import Array
 
 from isotherm.engine.iteration import Inputs, Parts
-from isotherm.foundation.randomness import Purpose, chain_keys, fold, normals_like, run_keys
+from isotherm.foundation.randomness import Purpose, chain_keys, fold, normals_like, run_keys, words
 from isotherm.potentials.batches import Batch
 from isotherm.potentials.potential import Potential
 
@@ -42,6 +42,7 @@ class Keys(NamedTuple):
     measured_shared: Array
     measured_batch: Array
     measured_batch_shared: Array
+    words: Array
 
 
 def open_streams(words: Any, runs: np.ndarray, num_chains: int) -> Keys:
@@ -53,7 +54,8 @@ def open_streams(words: Any, runs: np.ndarray, num_chains: int) -> Keys:
         for purpose in (Purpose.POTENTIAL, Purpose.BATCH, Purpose.MEASURE_POTENTIAL, Purpose.MEASURE_BATCH)
     )
     kernel, probe, coupling = of_chain[Purpose.KERNEL], of_chain[Purpose.PROBE], of_run[Purpose.COUPLING]
-    return Keys(kernel, probe, *noise, *batch, coupling, *measured_noise, *measured_batch)
+    of_words = of_chain[Purpose.WORDS]
+    return Keys(kernel, probe, *noise, *batch, coupling, *measured_noise, *measured_batch, of_words)
 
 
 def draw_noise(parts: Parts, keys: Keys, iterations: Array, position: Any) -> Inputs:
@@ -68,7 +70,10 @@ def draw_noise(parts: Parts, keys: Keys, iterations: Array, position: Any) -> In
     own, shared = keys.potential, keys.potential_shared
     noises = potential_noises(parts.potential, shared, own, iterations, one, parts.num_batches)
     coupling = parts.coupling.draw(keys.coupling, iterations, len(keys.kernel))
-    return Inputs(noise, probe, noises, (), coupling)
+    own_words = None
+    if parts.needs_words:
+        own_words = jax.vmap(lambda key: words(key, iterations, 2), out_axes=1)(keys.words)
+    return Inputs(noise, probe, noises, (), coupling, own_words)
 
 
 def potential_noises(

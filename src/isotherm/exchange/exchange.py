@@ -39,6 +39,8 @@ class ExchangeState(NamedTuple):
     last_swap: Any  # The iteration of each pair's last swap, shape (K,); () without `cooling`.
     counts: Array  # Iterations in which each pair was allowed, swapped, was accepted, and all, shape (4, K).
     trips: RoundTrips  # Round trips of the replicas.
+    moves: Any = ()  # Accepted proposals on each rung, shape (P,), of adjusted kernels.
+    energies: Any = ()  # The energies of the rungs, shape (P,), on a path.
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -64,6 +66,11 @@ class Exchange(Coupling):
         fresh_energies: whether each pair gets energies of its own on further batches, at the cost of a forward pass per pair.
         ignores_prior: whether swaps may read the loss alone (`coupling_includes_prior=False`) although rungs temper the prior too,
             as the thesis' networks do. The draws then follow another distribution.
+        is_path: whether rungs temper the energy without the prior, and keep the prior whole: rung i has the energy
+            U_0 + (T_0 / T_i) (U - U_0), with U_0 the potential's prior energy. An infinite temperature is the prior alone, from
+            which that rung is drawn anew in every iteration if the potential has a reference.
+        is_adjusted: whether accepted proposals are counted by rung, for adjusted kernels.
+        records_all: whether the positions of all replicas are recorded, not only the target's: for pilots.
 
     Differs from the thesis: its code swaps parameters, and velocities stay with the rung.
     """
@@ -76,6 +83,9 @@ class Exchange(Coupling):
     cooling: Static[int] = 0
     fresh_energies: Static[bool] = False
     ignores_prior: Static[bool] = False
+    is_path: Static[bool] = False
+    is_adjusted: Static[bool] = False
+    records_all: Static[bool] = False
 
     def __post_init__(self):
         self.rule.check(self.ladder)
@@ -88,12 +98,20 @@ class Exchange(Coupling):
         if self.adaptation is not None and self.scheme.is_sequential:
             remedy = "Use StochasticEvenOdd or DeterministicEvenOdd."
             refuse("adaptation", "used with disjoint pairs", type(self.scheme).__name__, remedy)
+        if np.inf in self.ladder.temperatures:
+            if not self.is_path:
+                remedy = 'Write `path="reference"`, for a potential with a reference (`iso.with_reference`); or a finite one.'
+                refuse("temperatures", "finite unless a path starts at a reference", "infinity", remedy)
+            if self.adaptation is not None:
+                remedy = "Leave out `adaptation`, and give all temperatures."
+                refuse("adaptation", "None for an infinite temperature", type(self.adaptation).__name__, remedy)
 
     @property
     def traits(self) -> Traits:
         num_fresh = len(self._pairs) if self.fresh_energies else 0
         reads_noise = isinstance(self.rule, Corrected) and not self.rule.is_naive and self.rule.variance == "batch"
-        return Traits(self.ladder.num_rungs, num_fresh, reads_noise, self.rule.follows_distribution)
+        follows = self.rule.follows_distribution
+        return Traits(self.ladder.num_rungs, num_fresh, reads_noise, follows, is_path=self.is_path)
 
     @property
     def _reuses_energies(self) -> bool:
@@ -113,13 +131,26 @@ class Exchange(Coupling):
             rule = f"True for {type(self.scheme).__name__} with noisy energies"
             remedy = "Several pairs would use the same noisy energy, which biases. Set it, or use even-odd pairs."
             refuse("fresh_energies", rule, False, remedy)
-        if isinstance(self.rule, Corrected) and not potential.coupling_includes_prior and not self.ignores_prior:
+        if self.is_path:
+            self._check_path(potential)
+        elif isinstance(self.rule, Corrected) and not potential.coupling_includes_prior and not self.ignores_prior:
             rule = "True for replica exchange, whose rungs temper the prior too"
             remedy = (
                 "Swaps that read the loss alone would change the distribution. Leave it out; `ignores_prior=True` of the sampler "
                 "accepts that bias, as the thesis' networks do."
             )
+            if potential.has_reference:
+                remedy = 'Write `path="reference"`, or sample the potential without its reference.'
+                refuse("path", '"reference" for a potential with a reference', '"temperature"', remedy)
             refuse("coupling_includes_prior", rule, False, remedy)
+
+    def _check_path(self, potential: Potential) -> None:
+        if potential.coupling_includes_prior:
+            remedy = "Give it one: `iso.with_reference(potential, draw, log_density)`."
+            refuse("potential", 'one with a reference for `path="reference"`', type(potential).__name__, remedy)
+        if np.isinf(self.ladder.temperatures[-1]) and not potential.has_reference:
+            remedy = "Give a finite one, or a reference: `iso.with_reference(potential, draw, log_density)`."
+            refuse("temperatures", "finite for a prior that cannot be drawn", "infinity", remedy)
 
     def init(self, num_chains: int) -> ExchangeState:
         rung = jnp.arange(num_chains, dtype=jnp.int32)
@@ -136,6 +167,8 @@ class Exchange(Coupling):
             jnp.full(number, -(2**30), jnp.int32) if self.cooling else (),
             jnp.zeros((4, number), jnp.int32),
             init_round_trips(rung),
+            jnp.zeros(num_chains, jnp.int32) if self.is_adjusted else (),
+            jnp.zeros(num_chains) if self.is_path else (),
         )
 
     def draw(self, key: Array, iterations: Array, num_chains: int) -> Array:
@@ -171,6 +204,8 @@ class Exchange(Coupling):
             jnp.where(swapped, iteration, last_swap) if self.cooling else (),
             state.counts + jnp.stack([is_allowed, swapped, accepted, jnp.ones_like(accepted)]).astype(jnp.int32),
             count_round_trips(state.trips, rung),
+            self._moves(state, inputs),
+            inputs.energies[state.replica].astype(state.energies.dtype) if self.is_path else (),
         )
         return after, self._next_move(state, after, inputs)
 
@@ -181,7 +216,9 @@ class Exchange(Coupling):
             values |= {"ladder": ratios, "num_accepted": state.counts[2]}
         if self.adaptation is not None or not self.rule.is_naive:
             values |= {name: jnp.atleast_1d(value) for name, value in self.rule.statistics(state.rule).items()}
-        return Observed(values, state.replica[:1])
+        if self.is_path:
+            values |= {"path_energies": state.energies}
+        return Observed(values, None if self.records_all else state.replica[:1])
 
     def periodic(self, is_exact: bool) -> tuple[Periodic, ...]:
         rule = self.rule
@@ -207,11 +244,23 @@ class Exchange(Coupling):
             "round_trips_thesis": state.trips.num_thesis,
             "step_size_ratios": state.step_ratios,
             "temperature_ratios": state.temperature_ratios,
+            **(
+                {"num_moves": jnp.full_like(state.moves, num_iterations[0]), "num_moves_accepted": state.moves}
+                if self.is_adjusted
+                else {}
+            ),
             **self.rule.statistics(state.rule),
         }
 
     def diagnose(self, run: RunView) -> list[Check]:
         return diagnose(self, run)
+
+    def _moves(self, state: ExchangeState, inputs: CouplingInputs) -> Any:
+        if not self.is_adjusted or inputs.accepted is None:
+            return state.moves
+        # A comparison of all pairs: gathers from chains of many runs are slow on a CPU.
+        is_on = state.rung == jnp.arange(self.ladder.num_rungs)[:, None]
+        return state.moves + jnp.sum(is_on & inputs.accepted, axis=1, dtype=jnp.int32)
 
     def _decide_swaps(self, state: ExchangeState, uniform: Array, inputs: CouplingInputs, is_allowed: Array) -> Swaps:
         iteration, rule = inputs.iteration, self.rule
@@ -237,9 +286,13 @@ class Exchange(Coupling):
 
     def _next_move(self, before: ExchangeState, after: ExchangeState, inputs: CouplingInputs) -> Move:
         step_size = inputs.step_size * after.step_ratios[after.rung]
-        temperature = inputs.temperature * after.temperature_ratios[after.rung]
-        old = before.step_ratios[before.rung] * before.temperature_ratios[before.rung]
-        new = after.step_ratios[after.rung] * after.temperature_ratios[after.rung]
+        old, new = before.step_ratios[before.rung], after.step_ratios[after.rung]
+        ratios = after.temperature_ratios[after.rung]
+        multiplier, temperature = jnp.ones_like(step_size), inputs.temperature * ratios
+        if self.is_path:
+            multiplier, temperature = 1.0 / ratios, jnp.full_like(step_size, inputs.temperature)
+        else:
+            old, new = old * before.temperature_ratios[before.rung], new * ratios
         ratio = jnp.where((old > 0) & (new > 0), jnp.sqrt(new / jnp.where(old > 0, old, 1.0)), 0.0)
         scale = jnp.where(after.rung == before.rung, 1.0, ratio)
-        return Move(step_size, temperature, jnp.ones_like(step_size), scale.astype(step_size.dtype))
+        return Move(step_size, temperature, multiplier.astype(step_size.dtype), scale.astype(step_size.dtype))

@@ -43,7 +43,8 @@ class Ladder(Part):
         for step_size in self.step_sizes:
             check_real("step_sizes", step_size, "Give positive step sizes.", above=0.0)
         for temperature in self.temperatures:
-            check_real("temperatures", temperature, "Give temperatures of at least 0.", minimum=0.0)
+            if temperature != np.inf:  # The reference alone, on a path.
+                check_real("temperatures", temperature, "Give temperatures of at least 0.", minimum=0.0)
 
     @property
     def num_rungs(self) -> int:
@@ -84,7 +85,8 @@ def geometric_ladder(num_rungs: int, step_sizes: tuple[float, float], temperatur
         if len(ends) != 2:
             refuse(name, "(first, last)", repr(ends), "Give the ends; the rungs between are filled in.")
         for end in ends:
-            check_real(name, end, "Give positive ends.", above=0.0)
+            remedy = "Give all rungs, such as `temperatures=(1.0, 4.0, 16.0, jnp.inf)`."
+            check_real(name, end, remedy if end == np.inf else "Give positive ends.", above=0.0)
         if ends[1] < ends[0]:
             refuse(name, "(first, last) with the target's first", repr(ends), "The ends are the wrong way round.")
     filled = [tuple(float(value) for value in np.geomspace(*ends, num_rungs)) for ends in (step_sizes, temperatures)]

@@ -141,6 +141,9 @@ FEW_WEIGHTS = Kind("few-weights", "effective number of draws by their weights", 
 # The distribution of the draws.
 TEMPERATURE = Kind("temperature", "whether draws share one temperature", _FAULT, affects_estimates=True)
 PRECONDITIONER = Kind("preconditioner", "whether the preconditioner adapts while draws are taken", _FAULT, None, True)
+# Share of proposals; iterations in which a chain would have moved many times.
+LOW_ACCEPTANCE = Kind("low-acceptance", "accepted proposals of each chain or rung", _DOUBT, 0.1)
+STUCK_CHAINS = Kind("stuck-chains", "chains that reject every proposal", _FAULT, affects_estimates=True)
 # Variance between cycles over that within.
 CYCLES = Kind("cycles", "whether cycles mix", _FAULT, 1.5, True)
 PARTICLES = Kind("particles", "wells in which particles lie", _FAULT, 1.0, True)
@@ -167,6 +170,9 @@ HOT_STEP = Kind("hot-step", "step sizes of hot rungs", _FAULT, 0.6, True)
 FEW_TOURS = Kind("few-tours", "round trips of each ladder", _DOUBT, 10.0, True)
 # Share of the variance between tours that replicas explain.
 STUCK_REPLICAS = Kind("stuck-replicas", "whether replicas forget their start at the hottest rung", _FAULT, 0.3, True)
+REFERENCE = Kind("reference", "whether the density of a path's reference is that of its draws, and normalized", _FAULT)
+# Mean probability of a swap between neighboring rungs, from the energies of both.
+RUNG_OVERLAP = Kind("rung-overlap", "overlap of the energies of neighboring rungs", _DOUBT, 0.02)
 
 # Contours.
 FLAT_MULTIPLIER = Kind("flat-multiplier", "range of the multiplier", _DOUBT, 1e-3, True)
@@ -196,6 +202,8 @@ COLD_DRAWS = Kind("cold-draws", "temperature of the draws", _FAULT, 0.1)
 STIFF_WELLS = Kind("stiff-wells", "step size beside the narrowest wells", _FAULT, 0.3)
 # Squared displacement by gradients over that by noise, where the box rejects proposals.
 WALLS = Kind("walls", "drift of proposals beside the walls of a box", _FAULT, 0.3)
+# The same, where the box reflects them: twice the bias of a mean on a constant slope, in standard deviations.
+REFLECTING_WALLS = Kind("reflecting-walls", "drift of proposals beside walls that reflect", _FAULT, 0.1)
 JUMPS = Kind("jumps", "jumps of the energy in temperatures", _FAULT, 0.5)
 # Relative difference between changes of the energy and its gradient: below 1e-3 at short steps, whatever the energy.
 OTHER_GRADIENT = Kind("other-gradient", "whether the gradient is that of the energy", _FAULT, 0.02)

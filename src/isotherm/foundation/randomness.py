@@ -34,6 +34,7 @@ class Purpose(enum.IntEnum):
     MEASURE_POTENTIAL = 6
     MEASURE_BATCH = 7
     CHECKUP = 8
+    WORDS = 9
 
 
 def seed_key(seed: Any) -> Array:

@@ -31,6 +31,13 @@ class Move(NamedTuple):
     iteration: Any = None
 
 
+class Point(NamedTuple):
+    """What a Metropolis test reads of a position: what the rung of the chain makes of its energy and gradient."""
+
+    energy: Array
+    gradient: Any
+
+
 class StepErrors(NamedTuple):
     """How much larger the covariance of the draws is than the target's, divided by the same excess for SGLD.
 
@@ -57,6 +64,8 @@ class Kernel(Part):
         is_joint: whether `step` moves all chains of a run together, with a leading axis of chains everywhere.
         is_elementwise: whether `step` does not depend on which leaf a number is in; sums over all numbers are allowed. Positions
             of 16 leaves or more then arrive as one vector per dtype. Not inherited: each subclass sets it.
+        is_adjusted: whether `step` only proposes, and `settle` accepts or rejects by the energy and gradient at the proposal,
+            which are those of the next iteration. Needs exact energies, and leaves no bias by the step size.
         step_errors: the bias by the step size; with None it is measured from gradients, where these have no noise.
     """
 
@@ -64,6 +73,7 @@ class Kernel(Part):
     needs_curvature: bool = False
     is_joint: bool = False
     is_elementwise: bool = False
+    is_adjusted: bool = False
     step_errors: StepErrors | None = None
 
     def __init_subclass__(cls, **options: Any):
@@ -85,6 +95,18 @@ class Kernel(Part):
         """The state after one move; `gradient` includes the multiplier."""
         raise TypeError(f"{type(self).__name__} must define `step`.")
 
+    def placed(self, state: Any, position: Any) -> Any:
+        """The state with another position."""
+        return state._replace(position=position)
+
+    def settle(self, before: Any, proposed: Any, here: Point, there: Point, move: Move, uniform: Array) -> Any:
+        """The state after the Metropolis test of a proposal of `step`, for an adjusted kernel; `uniform` is in [0, 1)."""
+        raise TypeError(f"{type(self).__name__} must define `settle`.")
+
+    def was_accepted(self, state: Any) -> Array:
+        """Whether the last proposal was accepted, for an adjusted kernel."""
+        raise TypeError(f"{type(self).__name__} must define `was_accepted`.")
+
     def rejected(self, before: Any, proposed: Any) -> Any:
         """The state after rejection of a move from `before` to `proposed`, at the position of `before`.
 
@@ -92,6 +114,13 @@ class Kernel(Part):
         partial refreshment, and statistics of the gradient are kept.
         """
         return proposed._replace(position=before.position)
+
+    def reflected(self, proposed: Any, position: Any, is_turned: Any) -> Any:
+        """The state after a move to `proposed` that the walls of a box reflected to `position`.
+
+        `is_turned`, like a position, is True where a coordinate met an odd number of walls: there a momentum changes sign.
+        """
+        return proposed._replace(position=position)
 
     def statistics(self, state: Any) -> dict[str, Any]:
         """Entries of `Run.stats` for each chain, from its last state."""

@@ -38,6 +38,10 @@ class WithMomentum(Kernel):
         turn = lambda new, old: -jnp.where(jnp.isfinite(new), new, old)  # noqa: E731
         return MomentumState(before.position, jax.tree.map(turn, proposed.momentum, before.momentum))
 
+    def reflected(self, proposed: MomentumState, position: Any, is_turned: Any) -> MomentumState:
+        turn = lambda v, is_odd: jnp.where(is_odd, -v, v)  # noqa: E731
+        return MomentumState(position, jax.tree.map(turn, proposed.momentum, is_turned))
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SGHMC(WithMomentum):

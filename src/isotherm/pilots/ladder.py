@@ -1,6 +1,7 @@
 """A ladder from pilot runs: the temperature at which overdispersed chains agree, and the rungs up to it."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -12,10 +13,11 @@ from scipy.special import ndtr
 from isotherm.diagnostics.bias_checks import advised_step
 from isotherm.driver.progress import say
 from isotherm.driver.settings import Settings
+from isotherm.engine.program import identity
 from isotherm.exchange import Corrected, Exchange, Ladder, LadderSearch
 from isotherm.foundation.errors import refuse
-from isotherm.kernels import SGHMC
-from isotherm.kernels.wrapped import WrappedKernel
+from isotherm.kernels import GHMC, MALA, SGHMC
+from isotherm.kernels.wrapped import innermost_kernel
 from isotherm.pilots.watch import has_diverged, watch
 from isotherm.potentials.potential import Evaluation, Potential, WrappedPotential
 from isotherm.run.run import Run
@@ -115,8 +117,10 @@ def find_ladder(
     """
     coupling = sampler.coupling
     assert isinstance(coupling, Exchange)
+    rolled = identity
     if potential.space is not None:
-        potential = _Unconstrained(potential)
+        # Angles that wander over periods would never agree.
+        potential, rolled = _Unconstrained(potential), potential.space.rolled
     target, step_size = float(sampler.temperature), float(sampler.step_size)  # pyright: ignore[reportArgumentType]
     settings = Settings(num_steps, _NUM_CHAINS, seed=seed, thinning=max(num_steps // 1_000, 1), burn_in=num_steps // 4)
 
@@ -132,7 +136,7 @@ def find_ladder(
     alive = _survivors(first, sampler, step_size)
     runs = run_at(alive, jax.tree.map(lambda leaf: np.asarray(leaf[:, -1]), first[alive[-1]].draws), 2)
     alive = _survivors(runs, sampler, step_size)
-    r_hats = {temperature: _disagreement(runs[temperature]) for temperature in alive}
+    r_hats = {temperature: _disagreement(runs[temperature], rolled) for temperature in alive}
     hottest, is_mixing = _where_chains_mix(r_hats)
     kept = [t for t in alive if t <= hottest]
     barriers = np.array([_local_barrier(runs[t]) for t in kept])
@@ -159,10 +163,9 @@ def _survivors(runs: dict[float, Run], sampler: Sampler, step_size: float) -> li
 
 
 def _plain_name(sampler: Sampler) -> str:
-    kernel = sampler.kernel
-    while isinstance(kernel, WrappedKernel):
-        kernel = kernel.inner
-    return "sghmc" if isinstance(kernel, SGHMC) else "sgld"
+    kernel = innermost_kernel(sampler.kernel)
+    names = {MALA: "mala", GHMC: "ghmc", SGHMC: "sghmc"}
+    return next((name for kind, name in names.items() if isinstance(kernel, kind)), "sgld")
 
 
 def _where_chains_mix(r_hats: dict[float, float]) -> tuple[float, bool]:
@@ -201,13 +204,13 @@ def place_rungs(temperatures: np.ndarray, barriers: np.ndarray, noise: float) ->
         number += 1
 
 
-def _disagreement(run: Run) -> float:
-    """The largest R-hat of the coordinates, or of some of a large position."""
+def _disagreement(run: Run, rolled: Callable[[Any], Any]) -> float:
+    """The largest R-hat of the coordinates of `rolled` positions, or of some of large ones."""
     size = sum(int(np.prod(leaf.shape[2:])) for leaf in jax.tree.leaves(run.draws))
     compared = np.unique(np.linspace(0, size - 1, min(size, _MAX_COORDINATES)).astype(int))
 
     def coordinates(x):
-        return jnp.concatenate([leaf.astype(float).reshape(-1) for leaf in jax.tree.leaves(x)])[compared]
+        return jnp.concatenate([leaf.astype(float).reshape(-1) for leaf in jax.tree.leaves(rolled(x))])[compared]
 
     return float(np.max(dataclasses.replace(run, bias_probe=None, parts=None).estimate(coordinates).r_hat))
 

@@ -7,17 +7,21 @@ from isotherm.potentials.energy import EnergyPotential, LogDensityPotential, fro
 from isotherm.potentials.likelihood import LikelihoodPotential, from_likelihood
 from isotherm.potentials.noise import NoisyPotential, with_noise
 from isotherm.potentials.potential import Evaluation, Potential
+from isotherm.potentials.reference import Given, Normal, Reference, with_reference
 from isotherm.potentials.start import PerChain, per_chain
 from isotherm.potentials.units import to_bayesian, to_standard
 
 __all__ = [
     "EnergyPotential",
     "Evaluation",
+    "Given",
     "LikelihoodPotential",
     "LogDensityPotential",
     "NoisyPotential",
+    "Normal",
     "PerChain",
     "Potential",
+    "Reference",
     "from_energy",
     "from_likelihood",
     "from_log_density",
@@ -25,6 +29,7 @@ __all__ = [
     "to_bayesian",
     "to_standard",
     "with_noise",
+    "with_reference",
 ]
 
 if not TYPE_CHECKING:

@@ -52,6 +52,7 @@ class Potential(Part):
         is_streamed: whether data stay on the host and batches are transferred; then `places`, `data` and `num_data` exist.
         has_gradient_of_energy: whether the gradient noise is the gradient of the energy noise.
         is_network: whether positions are weights of a network.
+        has_reference: whether `draw_reference` exists: the density exp(-prior_energy), normalized, can be drawn.
         mistaken_for: a function of the opposite sign that users may pass by mistake, and the call for it.
         has_data: whether the energy depends on data.
         space: the `transforms.constrain.Space` that maps positions of the sampler to constrained ones; None without constraints.
@@ -65,6 +66,7 @@ class Potential(Part):
     is_streamed: bool = False
     has_gradient_of_energy: bool = True
     is_network: bool = False
+    has_reference: bool = False
     mistaken_for: tuple[str, str] | None = None
     has_data: bool = False
     space: Any = None
@@ -111,6 +113,10 @@ class Potential(Part):
         """The part of the energy from the prior."""
         return jnp.zeros(())
 
+    def draw_reference(self, key: Any) -> Any:
+        """A position with the density exp(-prior_energy), drawn with a key of JAX."""
+        raise TypeError(f"{type(self).__name__} must define `draw_reference`.")
+
     def piece_energy(self, position: Any, model_state: Any, batch: Any, piece: Array) -> Array:
         """The contribution of one piece of the data to `full_energy`. Examples of weight zero add nothing."""
         return jnp.zeros(())
@@ -142,6 +148,8 @@ class WrappedPotential(Potential):
     is_streamed = of_inner("is_streamed")
     has_gradient_of_energy = of_inner("has_gradient_of_energy")
     has_data = of_inner("has_data")
+    has_reference = of_inner("has_reference")
+    draw_reference = of_inner("draw_reference")
     space = of_inner("space")
     init = of_inner("init")
     check_temperature = of_inner("check_temperature")

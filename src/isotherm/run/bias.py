@@ -46,7 +46,8 @@ class Bias(NamedTuple):
     of draws left out, for the jackknife.
 
     Attributes:
-        values: coordinates of the draws, shape (C, S, d); some of them for large positions.
+        values: coordinates of the draws, shape (C, S, d); some of them for large positions. Circular coordinates are within half a
+            period of their circular mean.
         coordinates: which ones, counted through the leaves.
         draws: the draws, leaves (C, S, ...); None for large positions.
         log_weights: of the draws, shape (C, S).

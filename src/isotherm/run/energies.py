@@ -52,7 +52,8 @@ def log_density_of_states(run: "Run", num_cells: int = 50) -> Histogram:
 
 def refuse_jacobians(run: "Run") -> None:
     """Refuse runs whose energies contain the Jacobian of a constraint."""
-    if run.config.get("is_constrained"):
+    # Runs of earlier versions had no constraint without a Jacobian.
+    if run.config.get("has_jacobian", run.config.get("is_constrained")):
         remedy = "The Jacobian depends on the temperature: sample again, with `constrain(..., temperature=...)`."
         refuse("run", "one of free parameters", "energies that hold a Jacobian", remedy)
 

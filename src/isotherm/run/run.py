@@ -16,6 +16,7 @@ from isotherm.run import energies as by_energy
 from isotherm.run import estimates, export, plots
 from isotherm.run.bias import Bias, is_small
 from isotherm.run.estimates import Estimate
+from isotherm.run.evidence import log_evidence
 from isotherm.run.record_times import RecordTimes
 from isotherm.run.storage import saving
 
@@ -129,6 +130,11 @@ class Run:
     def are_particles(self) -> bool:
         """Whether chains are particles, which represent the distribution together."""
         return bool(self.config.get("is_joint"))
+
+    @property
+    def is_adjusted(self) -> bool:
+        """Whether moves were accepted or rejected by exact energies, which leaves no bias by the step size."""
+        return bool(self.config.get("is_adjusted"))
 
     @property
     def shares_noise(self) -> bool:
@@ -297,6 +303,14 @@ class Run:
         found = self._with_checks(by_energy.log_z_ratio(*given, self.shares_noise))
         noise = by_energy.check_noise(left, 1.0 / self.temperature - 1.0 / to)
         return found._replace(checks=(*found.checks, *noise))
+
+    def log_evidence(self) -> Estimate:
+        """Log of the integral of exp(-U), with its error: the evidence, if U is that of a likelihood and a normalized prior.
+
+        For runs along a path from a reference that is normalized and can be drawn (`iso.with_reference`). Example:
+        `isotherm.run.evidence.log_evidence`. Contour samplers give a ratio of two constants, `log_z_ratio`.
+        """
+        return self._with_checks(log_evidence(self))
 
     def reweighted(self, to: float) -> Self:
         """The same draws with the weights of another temperature.

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from isotherm.samplers import thesis
+from isotherm.samplers.adjusted import ghmc, mala, reghmc
 from isotherm.samplers.contour import awsgld, csghmc, csgld, icsghmc, icsgld, ksgld, picsgld
 from isotherm.samplers.deo import deo_sgd, deo_star_msgd, deo_star_psgd, deo_star_sgd
 from isotherm.samplers.exchange import cvr_resghmc, naive_resgld, resghmc, resgld, vr_resghmc, vr_resgld
@@ -14,6 +15,7 @@ METHODS: dict[str, Callable[..., AnySampler]] = {
     constructor.__name__: constructor
     for constructor in (
         *(sgd, msgd, sgld, psgld, sghmc, cycsgld, cycsghmc, svgd, swag),
+        *(mala, ghmc, reghmc),
         *(naive_resgld, resgld, resghmc, vr_resgld, vr_resghmc, cvr_resghmc),
         *(deo_sgd, deo_star_sgd, deo_star_psgd, deo_star_msgd),
         *(csgld, csghmc, ksgld, icsgld, icsghmc, picsgld, awsgld),
@@ -21,6 +23,7 @@ METHODS: dict[str, Callable[..., AnySampler]] = {
 }
 
 __all__ = ["METHODS", "AnySampler", "Choice", "Info", "LoopState", "Sampler", "Specification", "thesis"]
+__all__ += ["ghmc", "mala", "reghmc"]
 __all__ += ["cycsghmc", "cycsgld", "msgd", "psgld", "sgd", "sghmc", "sgld", "svgd", "swag"]
 __all__ += ["cvr_resghmc", "naive_resgld", "resghmc", "resgld", "vr_resghmc", "vr_resgld"]
 __all__ += ["deo_sgd", "deo_star_msgd", "deo_star_psgd", "deo_star_sgd"]

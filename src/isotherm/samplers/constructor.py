@@ -1,13 +1,13 @@
 """The decorator of constructors, which checks calls and completes docstrings."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from isotherm.foundation.calls import checked_call
 from isotherm.foundation.docstrings import defaults_of, documented, entries
+from isotherm.kernels.wrapped import Box as Box
 from isotherm.samplers.sampler import AnySampler
 
-Box = tuple[Any, Any] | None
 F = TypeVar("F", bound=Callable[..., AnySampler])
 
 # Descriptions of arguments that constructors share.
@@ -26,7 +26,8 @@ _ARGUMENTS = """
     exploration_temperature: T_0, at least 0, in units of the energy; 0 descends without noise.
     zeta: strength of the flattening, at least 0: 0 is the plain sampler, 1 gives a flat energy histogram; no unit.
     slopes: "backward" takes the slope of log theta from the bin below, "forward" from the bin above.
-    box: (low, high), numbers or arrays that broadcast against the position. Proposals outside are rejected; None has no walls.
+    box: (low, high), numbers or arrays that broadcast against the position. Proposals outside are rejected, or reflected for
+        (low, high, "reflect"); None has no walls.
 """
 
 

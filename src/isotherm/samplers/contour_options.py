@@ -33,7 +33,8 @@ class WeightedOptions(TypedDict, total=False):
         weight_rule: `contour.RegularizedWeights`, for a zeta so large that with exact weights one draw has all of the weight; None
             gives exact weights.
         estimator: of energies and gradients, an object of `iso.estimators`; None is `Plain()`, the energy of the gradient's batch.
-        box: (low, high), numbers or arrays that broadcast against the position. Proposals outside are rejected; None has no walls.
+        box: (low, high), numbers or arrays that broadcast against the position. Proposals outside are rejected, or reflected for
+            (low, high, "reflect"); None has no walls.
     """
 
     temperature: Annotated[Schedule, 1.0]

@@ -31,7 +31,8 @@ class DeoOptions(TypedDict, total=False):
             50 / (k^0.8 + 500); no unit.
         buffer_gain: a factor of at least 0 on the gain of the buffer; no unit.
         is_exact: whether every window makes exactly one swap of every active pair, at its last iteration if none came before.
-        box: (low, high), numbers or arrays that broadcast against the position. Proposals outside are rejected; None has no walls.
+        box: (low, high), numbers or arrays that broadcast against the position. Proposals outside are rejected, or reflected for
+            (low, high, "reflect"); None has no walls.
     """
 
     num_replicas: Annotated[int, 16]

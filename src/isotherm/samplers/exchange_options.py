@@ -61,9 +61,12 @@ class SwapOptions(TypedDict, total=False):
             mini-batch, where the potential has such; "tracked" by the mean variance of the two rungs, as the thesis does.
         adaptation: `exchange.EquiAcceptance(gain, of="temperature")` moves the inner temperatures until all pairs accept
             equally often; None keeps the ladder fixed.
+        path: "temperature" divides the whole energy by the temperatures of the rungs; "reference" keeps the reference of the
+            potential, U_0, whole: rung i has the energy U_0 + (U - U_0) T_0 / T_i, and an infinite temperature draws from it.
         ladder: "auto" finds the rungs above the first temperature by a pilot run, all with the first step size; an
             `exchange.LadderSearch(num_steps)` sets the pilot's length; None takes the rungs as given.
-        box: (low, high), numbers or arrays that broadcast against the position. Proposals outside are rejected; None has no walls.
+        box: (low, high), numbers or arrays that broadcast against the position. Proposals outside are rejected, or reflected for
+            (low, high, "reflect"); None has no walls.
     """
 
     scheme: Annotated[Scheme | None, None]
@@ -74,6 +77,7 @@ class SwapOptions(TypedDict, total=False):
     ignores_prior: Annotated[bool, Exchange.ignores_prior]
     variance: Annotated[str, Corrected.variance]
     adaptation: Annotated[EquiAcceptance | None, Exchange.adaptation]
+    path: Annotated[str, "temperature"]
     ladder: Annotated[str | LadderSearch | None, None]
     box: Annotated[Box, None]
 
@@ -137,16 +141,23 @@ def exchange_sampler(
     if adaptation is not None:
         remedy = 'Write `adaptation=iso.exchange.EquiAcceptance(0.01, of="temperature")`, say.'
         check_type("adaptation", adaptation, EquiAcceptance, "an `exchange.EquiAcceptance`, or None", remedy)
+    check_choice("path", options["path"], ("temperature", "reference"))
     kept = {key: options[key] for key in ("intensity", "cooling", "fresh_energies", "ignores_prior")}
+    kept |= {"is_path": options["path"] == "reference", "is_adjusted": kernel.is_adjusted}
 
     def complete(found: Ladder) -> Exchange:
         return Exchange(found, _scheme(options["scheme"], found.num_rungs), rule, adaptation, **kept)
 
+    # Before the schedules, which name the ladder's numbers otherwise.
+    found = None if search is not None else complete(ladder)
     step_size = _scaled("step_factor", ladder.step_sizes[0], options["step_factor"])
     temperature = _scaled("temperature_factor", ladder.temperatures[0], options["temperature_factor"])
     plain = Sampler(within(kernel, options["box"]), step_size, temperature, estimator, name=name)
-    if search is None:
-        return dataclasses.replace(plain, coupling=complete(ladder))
+    if found is not None:
+        return dataclasses.replace(plain, coupling=found)
+    if options["path"] == "reference":
+        remedy = "A pilot finds no rungs above finite temperatures: give them, such as `temperatures=(1.0, 4.0, 16.0, jnp.inf)`."
+        refuse("ladder", 'None for `path="reference"`', short(search), remedy)
     for factor in ("temperature_factor", "step_factor"):
         if callable(options[factor]):
             remedy = (

@@ -79,7 +79,7 @@ def sgld(step_size: Schedule, *, temperature: Schedule = 1.0, box: Box = None) -
 
     Args:
         step_size: ... Stable below 2 over the largest curvature of U.
-        box: ... Rejections keep the distribution.
+        box: ... Rejections keep the distribution; reflections shift each wall by eps / 2 times the slope of U there.
 
     Example:
         >>> import isotherm as iso, jax.numpy as jnp
@@ -165,7 +165,7 @@ def sghmc(
         gradient_variance: V of at least 0, the known variance of a coordinate of the gradient over T; injected noise is reduced by
             it, to none where b exceeds alpha.
         resample_every: iterations between two draws of a new velocity; None never draws one.
-        box: ... A rejection reverses v.
+        box: ... A rejection reverses v, a reflection its coordinate.
 
     Example:
         >>> import isotherm as iso, jax.numpy as jnp
@@ -256,7 +256,7 @@ def cycsghmc(
 
     Args:
         sampling_from: ... 0.7 is the thesis' for networks; `cycsgld` has the 0.95 of its 25 modes.
-        box: ... A rejection reverses v.
+        box: ... A rejection reverses v, a reflection its coordinate.
 
     Example:
         >>> import isotherm as iso, jax.numpy as jnp

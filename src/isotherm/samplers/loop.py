@@ -111,6 +111,11 @@ def step(sampler: "Sampler", key: Any, state: LoopState, data: Any) -> tuple[Loo
     keys = open_streams(_words(key), np.zeros((), np.int32), num_chains)
     potential = state.packing.around(state.potential)
     parts = sampler.parts(potential, "vmap", number_dtype(state.chains.position))
+    if data is not None and sampler.kernel.is_adjusted:
+        remedy = "Leave it out: the potential's own data are used in every step."
+        refuse(
+            "data", "None for an adjusted kernel, whose energies are those of the last step's data", short(data), remedy
+        )
     batches = None if data is None else _given(parts, data, num_chains)
     leaves = jax.tree.leaves((keys, state, sampler, batches))
     if any(isinstance(leaf, Tracer) for leaf in leaves):

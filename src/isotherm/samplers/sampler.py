@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 import jax
+import numpy as np
 
 from isotherm.contour import PartitionSearch
 from isotherm.coupling import Coupling, Independent
@@ -15,10 +16,12 @@ from isotherm.foundation.errors import check_integer, refuse, short
 from isotherm.foundation.parts import Part, Static, as_arguments
 from isotherm.foundation.schedules import CollectionWindow, Schedule, check_schedule
 from isotherm.foundation.short_text import short_text
+from isotherm.kernels.ghmc import MALA
 from isotherm.kernels.kernel import Kernel
-from isotherm.kernels.wrapped import Within, WrappedKernel
+from isotherm.kernels.wrapped import Within, WrappedKernel, innermost_kernel, scaled
 from isotherm.potentials.energy import EnergyPotential
 from isotherm.potentials.potential import Potential
+from isotherm.potentials.reference import check_reference
 from isotherm.samplers.loop import Info, LoopState, start, step
 
 
@@ -28,7 +31,8 @@ class Sampler(Part):
 
     Attributes:
         kernel: moves one chain.
-        step_size: epsilon, a number or a function of the iteration.
+        step_size: epsilon, a number or a function of the iteration. An array, or a tree like the position, holds one for every
+            coordinate; it becomes a number and the scales of a `kernels.wrapped.Scaled` kernel.
         temperature: tau, a number or a function of the iteration.
         estimator: computes energies and gradients.
         coupling: connects chains.
@@ -53,8 +57,12 @@ class Sampler(Part):
     name: Static[str] = ""
 
     def __post_init__(self):
+        if not callable(self.step_size) and (isinstance(self.step_size, dict) or np.ndim(self.step_size) > 0):
+            step_size, factor = _split(self.step_size)
+            object.__setattr__(self, "step_size", step_size)
+            object.__setattr__(self, "kernel", scaled(self.kernel, factor))
         check_schedule("step_size", self.step_size, allow_zero=callable(self.step_size))
-        check_schedule("temperature", self.temperature, allow_zero=True)
+        check_schedule("temperature", self.temperature, allow_zero=not self.kernel.is_adjusted)
 
     def short_repr(self, depth: int) -> str:
         shown: dict[str, Any] = {"step_size": self.step_size, "temperature": self.temperature, "kernel": self.kernel}
@@ -77,9 +85,49 @@ class Sampler(Part):
         self.coupling.check(potential)
         self.estimator.check(potential)
         self.kernel.check(position)
+        if self.kernel.is_adjusted:
+            self._check_exact(potential)
+        if self.coupling.traits.is_path and potential.has_reference:
+            check_reference(potential, position)
+            self._check_path()
         if potential.space is not None and self._has_box:
             remedy = "It would apply to unconstrained values: use `transforms.interval(low, high)` for the parameter."
             refuse("box", "left out for constrained parameters", "a box", remedy)
+
+    def _check_exact(self, potential: Potential) -> None:
+        """Refuse what a Metropolis test cannot use."""
+        kernel = "SGLD" if isinstance(innermost_kernel(self.kernel), MALA) else "SGHMC"
+        if not potential.is_exact or potential.is_streamed:
+            rule = f"an exact energy for {self.name or 'an adjusted kernel'}, whose Metropolis test needs one"
+            got = "one with data that stream" if potential.is_streamed else "one with mini-batches or noise"
+            other = {"mala": "iso.sgld", "ghmc": "iso.sghmc", "reghmc": "iso.resghmc"}.get(
+                self.name, f"kernels.{kernel}"
+            )
+            refuse("potential", rule, got, f"Use `{other}`, or all data in every iteration (`batch_size=None`).")
+        if self.coupling.log_weights is not None:
+            rule = "one that flattens nothing, for an adjusted kernel"
+            refuse("coupling", rule, type(self.coupling).__name__, f"Use `kernels.{kernel}`.")
+        if not isinstance(self.estimator, Plain):
+            rule = "`Plain` for an adjusted kernel, whose energies are exact"
+            refuse("estimator", rule, type(self.estimator).__name__, "Leave it out.")
+
+    def _check_path(self) -> None:
+        """Refuse what a rung that is drawn from the reference cannot use."""
+        ladder = getattr(self.coupling, "ladder", None)
+        if ladder is None or not np.isinf(ladder.temperatures[-1]):
+            return
+        if self.temperature != 1.0:
+            got = "a schedule" if callable(self.temperature) else f"{float(self.temperature):g}"
+            remedy = "Divide the energy by the temperature instead."
+            refuse(
+                "temperatures",
+                "(1.0, ..., infinity) for draws from a reference, with `temperature_factor=1.0`",
+                got,
+                remedy,
+            )
+        if self._has_box:
+            remedy = "Give the potential an infinite energy outside, or use `transforms.interval(low, high)` for a parameter."
+            refuse("box", "left out for draws from a reference, which would leave it", "a box", remedy)
 
     def choose_num_chains(self, asked: int | None) -> int:
         """The number of chains in a run: `asked`, or that of the coupling, or 1."""
@@ -124,6 +172,21 @@ class Sampler(Part):
                 the batches of the potential.
         """
         return step(self, key, state, data)
+
+
+def _split(step_sizes: Any) -> tuple[float, Any]:
+    """The geometric mean of step sizes of coordinates, and the roots of their ratios to it."""
+    try:
+        arrays = jax.tree.map(lambda leaf: np.asarray(leaf, float), step_sizes)
+    except (TypeError, ValueError):
+        arrays = ()
+    flat = [np.ravel(leaf) for leaf in jax.tree.leaves(arrays)]
+    numbers = np.concatenate(flat) if flat else np.zeros(1)
+    if not (numbers.size and np.all(np.isfinite(numbers)) and np.all(numbers > 0)):
+        rule = "a number above 0, or an array or a tree of them like the position"
+        refuse("step_size", rule, short(step_sizes), "Write `step_size=jnp.array([0.1, 10.0])`, say.")
+    mean = float(np.exp(np.mean(np.log(numbers))))
+    return mean, jax.tree.map(lambda leaf: np.sqrt(leaf / mean).astype(np.float32), arrays)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,11 +2,13 @@
 
 from isotherm.transforms.constrain import ConstrainedPotential, constrain
 from isotherm.transforms.transform import (
+    Circular,
     Interval,
     Ordered,
     Positive,
     Simplex,
     Transform,
+    circular,
     interval,
     ordered,
     positive,
@@ -14,12 +16,14 @@ from isotherm.transforms.transform import (
 )
 
 __all__ = [
+    "Circular",
     "ConstrainedPotential",
     "Interval",
     "Ordered",
     "Positive",
     "Simplex",
     "Transform",
+    "circular",
     "constrain",
     "interval",
     "ordered",

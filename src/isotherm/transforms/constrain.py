@@ -48,6 +48,29 @@ class Space(Part):
         _mapped(self.transforms, free, lambda transform, leaf: parts.append(transform.log_jacobian(leaf)))
         return sum(parts, jnp.zeros(()))
 
+    def rolled(self, free: Any) -> Any:
+        """A free position with periodic coordinates in their first period."""
+        return _mapped(self.transforms, free, lambda own, leaf: own.forward(leaf) if own.is_periodic else leaf)
+
+    def unrolled(self, position: Any, is_used: np.ndarray) -> Any:
+        """Free or constrained positions (chain, draw, ...), with periodic coordinates within half a period of their circular mean.
+
+        There a mode at a cut is whole. `is_used`, of shape (chain, draw), has the draws that count in the mean.
+        """
+        return _mapped(self.transforms, position, lambda transform, leaf: transform.unrolled(leaf, is_used))
+
+    def periodic_leaves(self, position: Any) -> np.ndarray:
+        """Whether each leaf is periodic."""
+        none = jax.tree.map(lambda _: False, position)
+        found = _mapped(self.transforms, none, lambda transform, _: transform.is_periodic)
+        return np.array(jax.tree.leaves(found), bool)
+
+    @property
+    def has_jacobian(self) -> bool:
+        """Whether the Jacobian depends on the position."""
+        parts = jax.tree.leaves(self.transforms, is_leaf=lambda part: isinstance(part, Transform))
+        return not all(part.is_periodic for part in parts)
+
     def places(self, free: Any) -> np.ndarray:
         """For each flat coordinate of a free position, the flat coordinate of the constrained one that it moves."""
         constrained = jax.eval_shape(self, free)
@@ -74,7 +97,8 @@ class ConstrainedPotential(WrappedPotential):
     Attributes:
         inner: U, a function of x.
         map: T, also available as `space`.
-        temperature: tau of the draws. 0 leaves out the Jacobian, to minimize U over x.
+        temperature: tau of the draws. 0 leaves out the Jacobian, to minimize U over x. Circular parameters alone have no Jacobian,
+            and need no temperature.
     """
 
     map: Static[Space]
@@ -94,6 +118,8 @@ class ConstrainedPotential(WrappedPotential):
         return self.map
 
     def check_temperature(self, temperature: float | None) -> None:
+        if not self.space.has_jacobian:
+            return
         if temperature is None or not np.isclose(temperature, self.temperature, rtol=1e-6, atol=0.0):
             got = "a schedule that changes between draws" if temperature is None else temperature
             remedy = "Pass the sampler's temperature to `constrain` too: the Jacobian depends on it."
@@ -109,6 +135,9 @@ class ConstrainedPotential(WrappedPotential):
 
     def piece_energy(self, position: Any, model_state: Any, batch: Any, piece: Array) -> Array:
         return self.inner.piece_energy(self.space(position), model_state, batch, piece)
+
+    def draw_reference(self, key: Any) -> Any:
+        return self.space.unconstrained(self.inner.draw_reference(key))
 
     def prior_energy(self, position: Any) -> Array:
         prior = self.inner.prior_energy(self.space(position))

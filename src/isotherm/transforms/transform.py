@@ -1,6 +1,7 @@
-"""Smooth one-to-one maps from free numbers z to constrained values x."""
+"""Maps from free numbers z to constrained values x: smooth and one-to-one, or around a circle."""
 
 import dataclasses
+import math
 from typing import Any
 
 import jax
@@ -20,9 +21,11 @@ class Transform(Part):
 
     Attributes:
         rule: the constraint on x, in words.
+        is_periodic: whether z and z plus a period have the same x.
     """
 
     rule: str = ""
+    is_periodic: bool = False
 
     def forward(self, z: Any) -> Array:
         """X, from free numbers."""
@@ -39,6 +42,13 @@ class Transform(Part):
     def is_inside(self, x: Any) -> Any:
         """Whether x is strictly inside the constraint."""
         raise TypeError(f"{type(self).__name__} must define `is_inside`.")
+
+    def unrolled(self, z: Any, is_used: np.ndarray) -> Any:
+        """Free numbers of the same x, of periodic ones those near their circular mean.
+
+        The first axes are those of `is_used`, which has the draws that count in that mean.
+        """
+        return z
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -71,7 +81,36 @@ class Positive(Transform):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Interval(Transform):
+class WithEnds(Transform):
+    """Base of the transforms with two ends.
+
+    Attributes:
+        low: a number, or an array that broadcasts against the leaf.
+        high: likewise, above `low`.
+    """
+
+    low: Any
+    high: Any
+
+    remedy = "Give both ends."
+
+    def __post_init__(self):
+        got = f"{self.low!r} and {self.high!r}"
+        try:
+            low, high = np.asarray(self.low, float), np.asarray(self.high, float)
+            np.broadcast_shapes(low.shape, high.shape)
+        except (TypeError, ValueError):
+            refuse("low", "a number or an array, as `high` is", got, "Write `interval(-1.0, 1.0)`, say.")
+        if not (np.all(np.isfinite(low)) and np.all(np.isfinite(high)) and np.all(low < high)):
+            refuse("low", "finite and below `high`", got, self.remedy)
+
+    def _ends(self, like: Any) -> tuple[Array, Array]:
+        dtype = jnp.promote_types(jnp.result_type(like), jnp.float32)
+        return jnp.asarray(self.low, dtype), jnp.asarray(self.high, dtype)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Interval(WithEnds):
     r"""Numbers between two ends.
 
         x = low + (high - low) * sigmoid(z),        log dx/dz = log(high - low) + log sigmoid(z) + log sigmoid(-z)
@@ -85,20 +124,8 @@ class Interval(Transform):
         1.0
     """
 
-    low: Any
-    high: Any
-
     rule = "strictly between its ends"
-
-    def __post_init__(self):
-        got = f"{self.low!r} and {self.high!r}"
-        try:
-            low, high = np.asarray(self.low, float), np.asarray(self.high, float)
-            np.broadcast_shapes(low.shape, high.shape)
-        except (TypeError, ValueError):
-            refuse("low", "a number or an array, as `high` is", got, "Write `interval(-1.0, 1.0)`, say.")
-        if not (np.all(np.isfinite(low)) and np.all(np.isfinite(high)) and np.all(low < high)):
-            refuse("low", "finite and below `high`", got, "For one open end, use `positive()` and a shift.")
+    remedy = "For one open end, use `positive()` and a shift."
 
     def forward(self, z: Any) -> Array:
         low, high = self._ends(z)
@@ -115,9 +142,55 @@ class Interval(Transform):
     def is_inside(self, x: Any) -> Any:
         return (np.asarray(x) > np.asarray(self.low)) & (np.asarray(x) < np.asarray(self.high))
 
-    def _ends(self, like: Any) -> tuple[Array, Array]:
-        dtype = jnp.promote_types(jnp.result_type(like), jnp.float32)
-        return jnp.asarray(self.low, dtype), jnp.asarray(self.high, dtype)
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Circular(WithEnds):
+    r"""Numbers on a circle, such as angles: `low` and `high` are the same point.
+
+        x = low + (z - low) mod (high - low),        log dx/dz = 0
+
+    Free numbers wander over periods; draws and the argument of the energy are in [low, high). The energy must go on smoothly from
+    `high` to `low`: gradient samplers do not see a jump there.
+
+    Attributes:
+        low: a number, or an array that broadcasts against the leaf.
+        high: likewise, a period above `low`.
+
+    Example:
+        >>> [float(x) for x in Circular(0.0, 4.0).forward(jnp.array([1.5, 5.5, -1.0]))]
+        [1.5, 1.5, 3.0]
+    """
+
+    low: Any = -math.pi
+    high: Any = math.pi
+
+    rule = "between its ends"
+    remedy = "Give the ends of one period, such as 0 and 24."
+    is_periodic = True
+
+    def forward(self, z: Any) -> Array:
+        low, high = self._ends(z)
+        z = jnp.asarray(z)
+        wrapped = low + jnp.mod(z - low, high - low)
+        # Rounding may lead up to the other end. Numbers inside stay as they are, to the bit.
+        wrapped = jnp.where(wrapped >= high, low, wrapped)
+        return jnp.where((z >= low) & (z < high), z, wrapped)
+
+    def inverse(self, x: Any) -> Array:
+        return jnp.asarray(x)
+
+    def log_jacobian(self, z: Any) -> Array:
+        return jnp.zeros((), self._ends(z)[0].dtype)
+
+    def is_inside(self, x: Any) -> Any:
+        low, high = map(np.asarray, self._ends(x))
+        return (np.asarray(x) >= low) & (np.asarray(x) <= high)
+
+    def unrolled(self, z: Any, is_used: np.ndarray) -> Any:
+        period = np.asarray(self.high, float) - np.asarray(self.low, float)
+        turns = np.where(is_used.reshape(is_used.shape + (1,) * (z.ndim - is_used.ndim)), z / period, 0.0)
+        middle = np.angle(np.tensordot(is_used.astype(float), np.exp(2j * np.pi * turns), is_used.ndim)) / (2.0 * np.pi)
+        return (z - period * np.round(turns - middle)).astype(z.dtype)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -199,6 +272,11 @@ def positive() -> Positive:
 def interval(low: Any, high: Any) -> Interval:
     """Numbers between `low` and `high`; see `Interval`."""
     return Interval(low, high)
+
+
+def circular(low: Any = -math.pi, high: Any = math.pi) -> Circular:
+    """Numbers of period `high` - `low`, angles by default; see `Circular`."""
+    return Circular(low, high)
 
 
 def simplex() -> Simplex:
