@@ -69,6 +69,35 @@ def test_choices_say_what_was_found_and_repeat_it():
     assert np.allclose(repeated.stats["temperature_ratios"], run.stats["temperature_ratios"])
 
 
+def test_a_run_ends_at_the_effective_draws_wanted(tmp_path):
+    given = {"init": jnp.array([4.0, 0.0]), "budget": 300_000, "num_effective": 400}
+    run = iso.sample(two_wells, **given)
+    assert run.num_steps < 0.9 * run_of_wells().num_steps
+    found = run.estimate(lambda x: jnp.array([x[0] < 0, x[0], x[1]]))
+    assert np.all(np.asarray(found.effective_draws) >= 400)
+    assert "imprecise" not in [check.name for check in run.checks]
+    assert "stopped" not in [check.name for check in run.checks]
+    # A count of draws ends it, and neither a block nor a stop.
+    stop = lambda status: status.iteration > 2_000  # noqa: E731
+    iso.sample(two_wells, out=tmp_path / "run", callback=stop, block_length=777, **given)
+    resumed = iso.sample(two_wells, out=tmp_path / "run", resume=True, **given)
+    np.testing.assert_array_equal(resumed.draws[:], run.draws)
+    again = iso.resume(tmp_path / "run", two_wells)
+    np.testing.assert_array_equal(again.draws[:], run.draws)
+    with pytest.raises(InputError, match="`num_effective` must be 400, as in the run"):
+        iso.sample(two_wells, out=tmp_path / "run", resume=True, **given | {"num_effective": 500})
+
+
+def test_a_budget_that_is_too_small_for_the_precision_is_told():
+    run = iso.sample(two_wells, init=jnp.array([4.0, 0.0]), budget=60_000, num_effective=100_000)
+    (check,) = [check for check in run.checks if check.name == "imprecise"]
+    assert check.numbers["wanted"] == 100_000
+    with pytest.raises(InputError, match="`num_effective` must be left out where a sampler is given; got 5"):
+        iso.sample(two_wells, iso.sgld(1e-6), num_steps=10, init=jnp.zeros(2), num_effective=5)
+    with pytest.raises(InputError, match="`num_effective` must be an integer of at least 1"):
+        iso.sample(two_wells, init=jnp.zeros(2), num_effective=0)
+
+
 @pytest.mark.parametrize("unit", [1e-6, 1e5])
 def test_units_of_positions_do_not_matter(unit):
     run = iso.sample(lambda x: along(x[0] / unit), init=jnp.array([4.0 * unit]), budget=60_000)

@@ -39,7 +39,7 @@ def to_blackjax(
         potential: what to sample; a plain function is taken as an energy. Its data must not stream.
         num_chains: chains of one state, all from the same start. None is one chain without an axis, for `jax.vmap`, or the number
             that the coupling needs.
-        pilot_init: starts of the pilots of a sampler with `ladder="auto"` or `partition="auto"`; as `init` in `sample`.
+        pilot_init: starts of the pilots of a sampler with settings that are "auto"; as `init` in `sample`.
         seed: of these pilots.
 
     Example:

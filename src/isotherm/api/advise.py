@@ -17,7 +17,7 @@ from isotherm.foundation.docstrings import documented
 from isotherm.foundation.errors import check_integer, check_real, refuse, short
 from isotherm.pilots.ladder import FoundLadder, find_ladder
 from isotherm.potentials.start import choose_init, first_position
-from isotherm.samplers.sampler import AnySampler, Sampler, Specification, as_potential, check_sampler
+from isotherm.samplers.sampler import AnySampler, Sampler, Specification, StepSearch, as_potential, check_sampler
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,6 +85,8 @@ def advise(
     """
     potential, sampler = as_potential(potential), check_sampler(sampler)
     check_integer("num_steps", num_steps, 1, "Give the iterations of the pilot.")
+    if isinstance(sampler, Specification) and isinstance(sampler.search, StepSearch):
+        sampler.refuse()
     is_open = isinstance(sampler, Specification) and isinstance(sampler.search, LadderSearch)
     if isinstance(sampler, Specification) and is_open:
         sampler = sampler.example()

@@ -12,6 +12,7 @@ from isotherm.driver.progress import say
 from isotherm.driver.settings import Settings
 from isotherm.exchange import Ladder
 from isotherm.foundation.errors import check_integer, check_real, refuse, short
+from isotherm.foundation.positions import tree_like
 from isotherm.kernels import SGLD
 from isotherm.kernels.wrapped import scaled
 from isotherm.pilots.exact import Found, find_all
@@ -153,11 +154,12 @@ def rebuilt(potential: Potential, stored: dict[str, Any], position: Any) -> tupl
         if stored["ladder"] is None:
             return potential, plain
         completed = ladder_of_noise(stored["step_size"], factor).completed(Ladder.from_json(stored["ladder"]))
+        assert isinstance(completed, Sampler)
         return potential, dataclasses.replace(completed, name=NAME)
     temperatures = np.array([np.inf if value is None else value for value in stored["temperatures"]])
     setup = Setup(temperatures, np.array(stored["step_sizes"]), factor, True, stored["is_dense"])
     if stored["reference"] is not None:
-        mean, own = _as_tree(stored["reference"]["mean"], position), stored["reference"]["factor"]
+        mean, own = tree_like(stored["reference"]["mean"], position), stored["reference"]["factor"]
         potential = ReferencedPotential(potential, Normal(mean, np.array(own, np.float32)))
     return potential, setup.sampler(records_all=False, name=NAME)
 
@@ -243,11 +245,4 @@ def _factor_from(stored: dict[str, Any], position: Any) -> Any:
     """Scales: a matrix, or a tree like the position."""
     if stored["is_dense"]:
         return np.array(stored["factor"], np.float32)
-    return _as_tree(stored["factor"], position, np.float32)
-
-
-def _as_tree(leaves: list[Any], position: Any, dtype: Any = None) -> Any:
-    """A tree like the position, in its types or another."""
-    like, structure = jax.tree.flatten(position)
-    arrays = [np.asarray(leaf, dtype or np.asarray(old).dtype) for leaf, old in zip(leaves, like, strict=True)]
-    return jax.tree.unflatten(structure, arrays)
+    return tree_like(stored["factor"], position, np.float32)

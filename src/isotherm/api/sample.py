@@ -45,6 +45,7 @@ def sample(
     sampler: AnySampler | None = None,
     *,
     budget: int | str | None = None,
+    num_effective: int | None = None,
     num_steps: int | None = None,
     num_chains: int | None = None,
     num_runs: int | None = None,
@@ -80,6 +81,8 @@ def sample(
         sampler: such as `iso.sgld(step_size=0.01)`; None finds one.
         budget: without a sampler: gradients to spend, or a time such as "60 s"; None is 1,000,000 gradients. Rounds take about a
             quarter of it.
+        num_effective: without a sampler: effective draws at which the run ends before its budget is spent, of every coordinate, of
+            the energy, and of the masses of wells that were met; None uses the whole budget.
         num_steps: number of iterations; with a sampler it must be given.
         num_chains: chains in a run, which couplings connect; None is the number that the coupling or `iso.per_chain` needs, or 1.
         num_runs: independent repeats of the whole, in one program; None for one without an axis for it.
@@ -129,8 +132,9 @@ def sample(
             check_integer("num_ladders", num_ladders, 2, "Ladders are compared with one another.")
         # In checks of the other arguments it stands for the sampler that is found.
         sampler = sgld(1.0)
-    elif budget is not None:
-        refuse("budget", "left out where a sampler is given", budget, "Give `num_steps`.")
+    elif budget is not None or num_effective is not None:
+        name, value = ("budget", budget) if budget is not None else ("num_effective", num_effective)
+        refuse(name, "left out where a sampler is given", value, "Give `num_steps`.")
     elif num_steps is None:
         refuse("num_steps", "given with a sampler", "nothing", "Call `iso.sample(potential, sampler, num_steps=...)`.")
     sampler = check_sampler(sampler)
@@ -145,7 +149,7 @@ def sample(
     length = 1 if num_steps is None else num_steps
     given: dict[str, Any] = {"num_steps": length, "num_chains": num_chains, "num_runs": num_runs}
     given |= {"num_ladders": num_ladders, "seed": seed, "thinning": thinning, "burn_in": burn_in}
-    given |= {"target_energy": target_energy, "track_best": track_best}
+    given |= {"target_energy": target_energy, "track_best": track_best, "num_effective": num_effective}
     given |= {"chain_mode": chain_mode, "block_length": block_length}
     host = HostOptions(folder, checkpoint_every, progress, throw, callback, measure_bias)
     stored = resume and folder is not None and (folder / "run.json").exists()
@@ -156,9 +160,11 @@ def sample(
     if stored and folder is not None and limits is None:
         return _resume_with(potential, sampler, settings, first_position(init, seed), collect, host)
     if stored and folder is not None:
-        stored_seed, seed_now = read_configuration(folder)[0]["settings"]["seed"], settings.as_json()["seed"]
-        if stored_seed != seed_now:
-            refuse("seed", f"{stored_seed}, as in the run in {folder}", seed_now, "Start another run elsewhere.")
+        stored_settings, asked = read_configuration(folder)[0]["settings"], settings.as_json()
+        for name in ("seed", "num_effective"):
+            if stored_settings.get(name) != asked[name]:
+                rule = f"{stored_settings.get(name)}, as in the run in {folder}"
+                refuse(name, rule, asked[name], "Start another run elsewhere.")
         with locked(folder, "out"):
             return _resume(potential, None, num_steps, first_position(init, seed), collect, host)
     with contextlib.ExitStack() as stack:

@@ -43,7 +43,7 @@ class Agent:
         check_real("epsilon", self.epsilon, "Give a probability.", minimum=0.0, maximum=1.0)
         check_real("dropout", self.dropout, "Give a rate.", minimum=0.0, below=1.0)
         if isinstance(self.sampler, Specification):
-            remedy = "Data arrive during the run, so a pilot run is impossible: give the ladder or the partition."
+            remedy = "Data arrive during the run, so a pilot run is impossible: give the step size, the ladder or the partition."
             refuse("sampler", "a sampler without options left to a pilot run", repr(self.sampler), remedy)
         self.sampler.choose_num_chains(self.num_chains)
 

@@ -5,7 +5,7 @@ import json
 import math
 import pathlib
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 from rich.console import Console
@@ -29,12 +29,14 @@ class Sample:
     """A method that `isotherm list` shows; without one, rounds of short runs find everything."""
     budget: str | None = None
     """Without a method: gradients to spend, or a time such as "60 s"; by default 1,000,000 gradients."""
+    num_effective: Count | None = None
+    """Without a method: effective draws at which the run ends before its budget is spent."""
     num_steps: Count | None = None
     """Iterations; needed with a method."""
     init: tuple[float, ...] = ()
     """Coordinates of the start, such as --init 0 0; by default the potential's own, which networks have."""
-    step_size: float | None = None
-    """Step size of the method; for a ladder of several, use --set "step_size=(0.003, 0.6)"."""
+    step_size: float | Literal["auto"] | None = None
+    """Step size of the method, or "auto" for a pilot that finds it; for a ladder, --set "step_size=(0.003, 0.6)" gives several."""
     temperature: float | None = None
     """Temperature; by default the method's."""
     num_chains: Count | None = None
@@ -77,6 +79,7 @@ class Sample:
             potential,
             sampler,
             budget=_budget(self.budget),
+            num_effective=self.num_effective,
             num_steps=self.num_steps,
             num_chains=self.num_chains,
             num_runs=self.num_runs,

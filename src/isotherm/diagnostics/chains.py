@@ -26,8 +26,13 @@ _MAX_DRAWS, _MIN_DRAWS, _MIN_LATE_GROWTH = 400, 16, 1.02
 
 def checks_without_draws(run: Run) -> list[Check]:
     """Checks that read no draws."""
-    found, asked = [], run.config.get("settings", {}).get("num_steps", run.num_steps)
-    if run.num_steps < asked and not run.has_died:
+    settings = run.config.get("settings", {})
+    found, asked = [], settings.get("num_steps", run.num_steps)
+    wanted, is_precise = settings.get("num_effective"), "fewest_effective" in run.stats
+    if wanted is not None and run.num_steps == asked and not is_precise:
+        text = f"The budget ended before all masses and coordinates had the {wanted:,} effective draws wanted."
+        found.append(checks.IMPRECISE.found(text, "Raise `budget`.", wanted=wanted))
+    if run.num_steps < asked and not run.has_died and not is_precise:
         text = f"Stopped after {run.num_steps} of {asked} iterations."
         remedy = "A run with a folder (`out=`) can be continued by `iso.resume`."
         found.append(checks.STOPPED.found(text, remedy, num_steps=run.num_steps))

@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from isotherm.diagnostics.bias_probe import BiasProbe
+from isotherm.diagnostics.precision import fewest_effective, is_look, next_look
 from isotherm.driver.checkpoints import Checkpoints
 from isotherm.driver.describe import environment
 from isotherm.driver.divergence import refuse_run_without_draws, report_divergence
@@ -85,8 +86,22 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
             seconds = timings["seconds"] or time.perf_counter() - began
             write_progress(checkpoints.folder, iteration, times, timings | {"seconds": seconds})
 
+    def judged() -> float | None:
+        """The fewest effective draws so far, at counts of draws that do not depend on blocks; None elsewhere."""
+        if settings.num_effective is None or not is_look(num_done):
+            return None
+        with writing_to(host.folder, iteration):
+            sink.flush()
+        records = jax.tree.map(lambda leaf: np.asarray(leaf[:, :num_done]), sink.read())
+        given = (records["draws"], records["energies"], records["log_weights"])
+        return fewest_effective(*given, settings.num_effective)
+
+    def is_precise() -> bool:
+        return fewest is not None and settings.num_effective is not None and fewest >= settings.num_effective
+
     with Interrupts() as interrupts, Progress(name, iteration, settings.num_steps, lanes, host.progress) as bar:
-        while iteration < settings.num_steps:
+        fewest = judged()
+        while iteration < settings.num_steps and not is_precise():
             carry = prepared.source.work(program, prepared.keys, carry, iteration)
             last = _end_of_block(prepared, iteration, num_done, pace)
             stream = prepared.source.block(iteration, last)
@@ -107,6 +122,7 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
                     sink.write(num_done, kept)
                 energy = float(np.mean(np.take(kept["energies"], -1, axis)))
             length, iteration, num_done = last - iteration, last, num_done + count
+            fewest = judged()
             bar.update(iteration, energy)
             if settings.block_length is None:
                 wanted = length * _SECONDS_PER_BLOCK / max(seconds, 1e-6)
@@ -143,6 +159,8 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
         refuse_run_without_draws(diverged_at, prepared.potential)
     stats = {name: value for name, value in program.statistics(carry).items() if jax.tree.leaves(value)}
     stats = layout.state(stats)
+    if is_precise():
+        stats["fewest_effective"] = np.asarray(fewest)
     if prepared.potential.space is not None and "best_position" in stats:
         stats["best_position"] = jax.tree.map(np.asarray, prepared.potential.space(stats["best_position"]))
     probes: list[BiasProbe | None] = [None] * len(prepared.samplers)
@@ -210,4 +228,6 @@ def _end_of_block(prepared: PreparedRun, first: int, num_done: int, pace: int) -
     ends += [(first // every + 1) * every for every in prepared.source.periods]
     if num_done + size < len(times):
         ends.append(int(times[num_done + size]))
+    if prepared.settings.num_effective is not None and next_look(num_done) <= len(times):
+        ends.append(int(times[next_look(num_done) - 1]) + 1)
     return min(ends)

@@ -46,6 +46,7 @@ class Settings:
     block_length: int | None = None
     # Runs of up to so many records share a program.
     room: int = 0
+    num_effective: int | None = None  # Draws at which a run ends; see `diagnostics.precision`.
 
     def __post_init__(self):
         with_python_numbers(self)
@@ -61,6 +62,8 @@ class Settings:
         check_choice("chain_mode", self.chain_mode, ("auto", *CHAIN_MODES))
         if self.block_length is not None:
             check_integer("block_length", self.block_length, 1, "Give iterations per block, or None.")
+        if self.num_effective is not None:
+            check_integer("num_effective", self.num_effective, 1, "Give the effective draws wanted, such as 1_000.")
         if self.num_steps > _MAX_STEPS:
             remedy = "Continue with another run that starts from the last draws: init=iso.per_chain(...)."
             refuse("num_steps", f"at most {_MAX_STEPS}", self.num_steps, remedy)

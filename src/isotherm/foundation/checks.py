@@ -127,6 +127,7 @@ _FAULT, _DOUBT, _REMARK = Severity
 
 # The run as a whole.
 STOPPED = Kind("stopped", "whether the run reached its last iteration", _REMARK)
+IMPRECISE = Kind("imprecise", "whether the run has the effective draws wanted", _DOUBT)
 UNFINISHED = Kind("unfinished", "whether the run has ended", _REMARK)
 OLD_FORMAT = Kind("old-format", "the format of a run's folder", _REMARK)
 DIVERGED = Kind("diverged", "chains whose energy became infinite or NaN", _FAULT)

@@ -18,6 +18,13 @@ def named_leaves(tree: Any) -> dict[str, Any]:
     return dict(zip(names, (leaf for _, leaf in found), strict=True))
 
 
+def tree_like(leaves: list[Any], position: Any, dtype: Any = None) -> Any:
+    """A tree like the position from a list of its leaves, in their types or another."""
+    like, structure = jax.tree.flatten(position)
+    arrays = [np.asarray(leaf, dtype or np.asarray(old).dtype) for leaf, old in zip(leaves, like, strict=True)]
+    return jax.tree.unflatten(structure, arrays)
+
+
 def shapes_of(draws: Any, lead: int) -> Shapes:
     """Shapes of the leaves of a position by name, from draws with `lead` leading axes."""
     return {name: tuple(leaf.shape[lead:]) for name, leaf in leaves_by_name(draws).items()}

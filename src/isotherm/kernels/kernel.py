@@ -84,6 +84,15 @@ class Kernel(Part):
         """The factors G of the gradient, like a position; None for a kernel without."""
         return None
 
+    def step_for(self, bias: float, noise: float, temperature: float = 1.0) -> float:
+        """The step size for a relative bias of variances, in a well of curvature 1.
+
+        `noise` is the variance of a coordinate of the gradient, divided by the temperature. Kernels without `step_errors` take the
+        step of SGLD.
+        """
+        errors = self.step_errors or StepErrors(1.0, 1.0)
+        return 2.0 * bias / (errors.curvature + errors.noise * noise)
+
     def check(self, position: Any) -> None:
         """Refuse, before any work, starts that this kernel cannot use, with leaves (run, chain, ...)."""
 

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from isotherm.estimators.estimator import Curvature
 from isotherm.foundation import checks
@@ -73,6 +74,11 @@ class PSGLD(Kernel):
 
     def preconditioner(self, state: PSGLDState) -> Any:
         return jax.tree.map(lambda v: 1.0 / (self.regularizer + jnp.sqrt(v)), state.mean_square)
+
+    def step_for(self, bias: float, noise: float, temperature: float = 1.0) -> float:
+        # There V is the mean square of the gradient: that of the force, and the noise.
+        root = self.gradient_scale * np.sqrt(temperature * (1.0 + noise))
+        return super().step_for(bias, noise) * float(self.regularizer + root)
 
     def init(self, position: Any) -> PSGLDState:
         return PSGLDState(position, jax.tree.map(jnp.ones_like, position))

@@ -29,6 +29,7 @@ class WrappedKernel(Kernel):
     is_adjusted = of_inner("is_adjusted")
     step_errors = of_inner("step_errors")
     preconditioner = of_inner("preconditioner")
+    step_for = of_inner("step_for")
     check = of_inner("check")
     init = of_inner("init")
     placed = of_inner("placed")

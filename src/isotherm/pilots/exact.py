@@ -31,7 +31,7 @@ from isotherm.potentials.reference import LARGEST_ENERGY, Normal, ReferencedPote
 _SCOUTED, _SCOUTED_BY_FEW = 2.0 ** np.arange(11), 4.0 ** np.arange(6)
 # Iterations of rounds that settle scales and step sizes, of rounds that look around, and of the test whether chains agree; with a
 # budget of at most `_SMALL` gradients, the latter are shorter and temperatures fewer.
-_SETTLING, _SCOUTING, _AGREEING, _SMALL = (32,) * 8, (256, 512), 512, 300_000
+SETTLING, SCOUTING, _AGREEING, _SMALL = (32,) * 8, (256, 512), 512, 300_000
 _SCOUTING_BY_FEW, _AGREEING_BY_FEW = (64, 128), 128
 # Chains that start apart agree below this R-hat.
 _MAX_R_HAT = 1.2
@@ -93,7 +93,8 @@ def find_all(potential: Potential, start: Any, budget: Budget, seed: Any, progre
     return _climb(rounds, referenced, setup, position, budget, hottest, lines)
 
 
-def _factor_of(start: Any, size: int) -> Any:
+def unit_factor(start: Any, size: int) -> Any:
+    """Scales of 1: a matrix for small positions."""
     if size <= MAX_DENSE:
         return np.eye(size, dtype=np.float32)
     return jax.tree.map(lambda leaf: np.ones(leaf.shape[1:], np.float32), start)
@@ -122,7 +123,7 @@ def first_step(rounds: Rounds, potential: Potential, position: Any) -> float:
     return float(sizes[small[-1]]) if len(small) else float(sizes[0])
 
 
-def _settle(
+def settle(
     rounds: Rounds, potential: Potential, setup: Setup, position: Any, lengths: tuple[int, ...], name: str
 ) -> tuple[Setup, Any, Round]:
     """Rounds after each of which scales and step sizes are refitted."""
@@ -162,13 +163,13 @@ def _scout(
 ) -> tuple[float, Potential, Setup, Any]:
     """A reference for the target, from chains at many temperatures; the first ladder of the path from it."""
     heats_tried = _SCOUTED_BY_FEW if is_small else _SCOUTED
-    scouting, agreeing = (_SCOUTING_BY_FEW, _AGREEING_BY_FEW) if is_small else (_SCOUTING, _AGREEING)
+    scouting, agreeing = (_SCOUTING_BY_FEW, _AGREEING_BY_FEW) if is_small else (SCOUTING, _AGREEING)
     number = len(heats_tried)
     position = jax.tree.map(lambda leaf: np.repeat(np.asarray(leaf)[:, None], number, axis=1), start)
     step = first_step(rounds, potential, start)
-    setup = Setup(heats_tried, np.full(number, step), _factor_of(start, size), False, size <= MAX_DENSE)
-    setup, position, _ = _settle(rounds, potential, setup, position, _SETTLING, "settling")
-    setup, position, found = _settle(rounds, potential, setup, position, scouting, "scouting")
+    setup = Setup(heats_tried, np.full(number, step), unit_factor(start, size), False, size <= MAX_DENSE)
+    setup, position, _ = settle(rounds, potential, setup, position, SETTLING, "settling")
+    setup, position, found = settle(rounds, potential, setup, position, scouting, "scouting")
     # Temperatures at which chains agree, without swaps, from where chains were at about four times the temperature. If those
     # agree, too, their places are scattered wider than the draws should be.
     widest = _at_rest(found)
@@ -295,8 +296,8 @@ def _from_reference(rounds: Rounds, potential: Potential, start: Any, size: int)
         start,
     )
     step = first_step(rounds, potential, start)
-    setup = Setup(temperatures, step * np.minimum(temperatures, 1e6), _factor_of(start, size), True, size <= MAX_DENSE)
-    setup, position, _ = _settle(rounds, potential, setup, position, _SETTLING, "settling")
+    setup = Setup(temperatures, step * np.minimum(temperatures, 1e6), unit_factor(start, size), True, size <= MAX_DENSE)
+    setup, position, _ = settle(rounds, potential, setup, position, SETTLING, "settling")
     return setup, position
 
 

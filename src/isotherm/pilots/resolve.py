@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from isotherm.contour.partition import FoundPartition
+from isotherm.contour.partition import FoundPartition, PartitionSearch
 from isotherm.driver.settings import Settings, check_run, settings_of, starts_of
 from isotherm.engine.program import identity
 from isotherm.exchange import Ladder, LadderSearch
@@ -12,16 +12,17 @@ from isotherm.foundation.calls import checked_call
 from isotherm.foundation.transfers import transfers_on_purpose
 from isotherm.pilots.ladder import find_ladder_of
 from isotherm.pilots.partition import find_partition
+from isotherm.pilots.step import find_step, step_from_json
 from isotherm.potentials.potential import Potential
 from isotherm.potentials.start import choose_init
-from isotherm.samplers.sampler import Choice, Sampler, Specification, as_potential, check_sampler
+from isotherm.samplers.sampler import Choice, Sampler, Specification, StepSearch, as_potential, check_sampler
 
 
 class Resolved(NamedTuple):
     """A complete sampler.
 
     Attributes:
-        sampler: with the ladder or partition that pilots found.
+        sampler: with what pilots found.
         choices: what pilots chose and why; empty without pilots.
         seconds: of the pilots.
     """
@@ -41,16 +42,31 @@ def resolve_at(
     stored: Any = (),
 ) -> Resolved:
     """The sampler, by pilots from `position` (run, chain, ...), or by the `stored` choices of an earlier run, in JSON."""
-    if isinstance(sampler, Sampler):
-        return Resolved(sampler)
-    began, is_ladder = time.perf_counter(), isinstance(sampler.search, LadderSearch)
-    if stored:
-        choices = tuple(Choice(**choice) for choice in stored)
-        build = Ladder.from_json if is_ladder else FoundPartition.from_json
-        return Resolved(sampler.completed(build(choices[0].value)), choices)
-    find = find_ladder_of if is_ladder else find_partition
-    found, choice = find(potential, sampler, settings, position, progress)
-    return Resolved(sampler.completed(found), (choice,), time.perf_counter() - began)
+    began, choices = time.perf_counter(), []
+    while isinstance(sampler, Specification):
+        if stored:
+            choice = Choice(**stored[len(choices)])
+            found = _rebuilt(sampler.search, choice.value, position)
+        else:
+            find = _PILOTS[type(sampler.search)]
+            found, choice = find(potential, sampler, settings, position, progress)
+        sampler = sampler.completed(found)
+        choices.append(choice)
+    return Resolved(sampler, tuple(choices), time.perf_counter() - began if choices and not stored else 0.0)
+
+
+_PILOTS: dict[type, Callable[..., Any]] = {
+    StepSearch: find_step,
+    LadderSearch: find_ladder_of,
+    PartitionSearch: find_partition,
+}
+
+
+def _rebuilt(search: Any, value: dict[str, Any], position: Any) -> Any:
+    """What a pilot found, from the JSON of its choice."""
+    if isinstance(search, StepSearch):
+        return step_from_json(value, position)
+    return (Ladder if isinstance(search, LadderSearch) else FoundPartition).from_json(value)
 
 
 def checked_start(
@@ -77,7 +93,7 @@ def resolve(
     seed: Any = 0,
     progress: bool | None = None,
 ) -> Resolved:
-    """Complete a sampler with `ladder="auto"` or `partition="auto"` by pilot runs.
+    """Complete a sampler with `step_size="auto"`, `ladder="auto"` or `partition="auto"` by pilot runs.
 
     `iso.sample`, `resume`, `sweep`, `advise` and `to_blackjax` do this themselves; call it for a loop by hand.
 

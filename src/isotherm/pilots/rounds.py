@@ -25,7 +25,7 @@ from isotherm.foundation.errors import DivergenceWarning
 from isotherm.foundation.positions import columns
 from isotherm.foundation.randomness import fold, seed_words
 from isotherm.kernels import GHMC
-from isotherm.kernels.wrapped import scaled
+from isotherm.kernels.wrapped import Box, scaled, within
 from isotherm.potentials.potential import Potential, innermost
 from isotherm.samplers.sampler import Sampler
 
@@ -48,12 +48,13 @@ class Setup:
     """The numbers of a ladder of adjusted chains.
 
     Attributes:
-        temperatures: of the rungs, from 1; infinity is the reference of a path.
+        temperatures: of the rungs; infinity is the reference of a path.
         step_sizes: of the rungs, in the coordinates of the scales.
         factor: the scales, see `kernels.wrapped.Scaled`.
         is_path: whether rungs temper the energy beside the reference.
         is_dense: whether the scales are a matrix.
         swaps: whether replicas swap.
+        box: of the chains, as in `kernels.within`.
     """
 
     temperatures: np.ndarray
@@ -62,6 +63,7 @@ class Setup:
     is_path: bool
     is_dense: bool
     swaps: bool = True
+    box: Box = None
 
     @property
     def friction(self) -> float:
@@ -75,7 +77,7 @@ class Setup:
 
     def sampler(self, records_all: bool = True, name: str = "ladder") -> Sampler:
         """The sampler of a round, or of the run after the rounds."""
-        kernel = scaled(GHMC(self.friction), self.factor, self.is_dense)
+        kernel = within(scaled(GHMC(self.friction), self.factor, self.is_dense), self.box)
         steps, temperatures = (tuple(map(float, each)) for each in (self.step_sizes, self.temperatures))
         exchange = Exchange(
             Ladder(steps, temperatures),
@@ -86,7 +88,7 @@ class Setup:
             is_adjusted=True,
             records_all=records_all,
         )
-        return Sampler(kernel, steps[0], 1.0, coupling=exchange, name=name)
+        return Sampler(kernel, steps[0], temperatures[0], coupling=exchange, name=name)
 
 
 class Round(NamedTuple):
@@ -243,13 +245,15 @@ def num_batches(potential: Potential) -> int:
     return 1 if size is None else min(-(-len(jax.tree.leaves(inner.data)[0]) // size), _MAX_BATCHES)
 
 
-def fitted_steps(step_sizes: np.ndarray, acceptance: np.ndarray, num_moves: int) -> np.ndarray:
+def fitted_steps(
+    step_sizes: np.ndarray, acceptance: np.ndarray, num_moves: int, wanted: float = TARGET_ACCEPTANCE
+) -> np.ndarray:
     """Step sizes closer to the acceptance wanted.
 
     A step of length h is accepted with probability 2 Phi(-s / 2), where s grows as h^3; the step size is h^2.
     """
     bounded = np.clip(acceptance, 0.5 / num_moves, 1.0 - 0.5 / num_moves)
-    ratio = (ndtri(0.5 * TARGET_ACCEPTANCE) / ndtri(0.5 * bounded)) ** (2.0 / 3.0)
+    ratio = (ndtri(0.5 * wanted) / ndtri(0.5 * bounded)) ** (2.0 / 3.0)
     ratio = np.where(acceptance == 0.0, 1.0 / _MAX_CUT, np.clip(ratio, 1.0 / _MAX_CUT, _MAX_GROWTH))
     return step_sizes * ratio
 

@@ -9,7 +9,7 @@ from isotherm.samplers.deo import deo_sgd, deo_star_msgd, deo_star_psgd, deo_sta
 from isotherm.samplers.exchange import cvr_resghmc, naive_resgld, resghmc, resgld, vr_resghmc, vr_resgld
 from isotherm.samplers.independent import cycsghmc, cycsgld, msgd, psgld, sgd, sghmc, sgld, svgd, swag
 from isotherm.samplers.loop import Info, LoopState
-from isotherm.samplers.sampler import AnySampler, Choice, Sampler, Specification
+from isotherm.samplers.sampler import AnySampler, Choice, Sampler, Specification, StepSearch
 
 METHODS: dict[str, Callable[..., AnySampler]] = {
     constructor.__name__: constructor
@@ -22,7 +22,7 @@ METHODS: dict[str, Callable[..., AnySampler]] = {
     )
 }
 
-__all__ = ["METHODS", "AnySampler", "Choice", "Info", "LoopState", "Sampler", "Specification", "thesis"]
+__all__ = ["METHODS", "AnySampler", "Choice", "Info", "LoopState", "Sampler", "Specification", "StepSearch", "thesis"]
 __all__ += ["ghmc", "mala", "reghmc"]
 __all__ += ["cycsghmc", "cycsgld", "msgd", "psgld", "sgd", "sghmc", "sgld", "svgd", "swag"]
 __all__ += ["cvr_resghmc", "naive_resgld", "resghmc", "resgld", "vr_resghmc", "vr_resgld"]

@@ -1,18 +1,23 @@
 """The decorator of constructors, which checks calls and completes docstrings."""
 
+import dataclasses
+import functools
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from isotherm.foundation.calls import checked_call
 from isotherm.foundation.docstrings import defaults_of, documented, entries
+from isotherm.foundation.errors import refuse
 from isotherm.kernels.wrapped import Box as Box
-from isotherm.samplers.sampler import AnySampler
+from isotherm.kernels.wrapped import scaled
+from isotherm.samplers.sampler import AnySampler, FoundStep, Specification, StepSearch
 
 F = TypeVar("F", bound=Callable[..., AnySampler])
 
 # Descriptions of arguments that constructors share.
 _ARGUMENTS = """
-    step_size: eps, a number above 0 or a function of the iteration, in units of position^2 / energy.
+    step_size: eps, a number above 0 or a function of the iteration, in units of position^2 / energy. An array, or a tree like the
+        position, has one for every coordinate; "auto" finds them by a pilot run.
     temperature: T, a number of at least 0 or a function of the iteration, in units of the energy.
     friction: alpha in (0, 1], one minus the momentum coefficient; no unit.
     decay: beta in [0, 1], the share of V that an iteration keeps; no unit.
@@ -43,4 +48,37 @@ def constructor(*kinds: type, arguments: str = "", returns: str = "A `Sampler` f
     texts = entries(_ARGUMENTS) | entries(arguments)
     options = [name for _, defaults in shared for name in defaults]
     complete = documented(*shared, arguments=texts, returns=returns)
-    return lambda function: checked_call(options)(complete(function))
+    return lambda function: checked_call(options)(_searching(complete(function)))
+
+
+def _searching(function: F) -> F:
+    """The constructor `function`, which makes a specification of `step_size="auto"`."""
+
+    @functools.wraps(function)
+    def build(step_size: Any, *arguments: Any, **options: Any) -> AnySampler:
+        if not (isinstance(step_size, str) and step_size == "auto"):
+            return function(step_size, *arguments, **options)
+        if options.get("scales") is not None:
+            refuse("scales", 'left out with `step_size="auto"`', "scales", "The pilot finds them.")
+        if options.get("floor"):
+            refuse("floor", 'left out with `step_size="auto"`', options["floor"], "Give `hold_from`, such as 0.9.")
+
+        def complete(_: AnySampler, found: FoundStep) -> AnySampler:
+            steps: Any = found.step_sizes
+            if len(steps) == 1:
+                steps = steps[0]
+            elif options.get("num_replicas") is not None:
+                steps = (steps[0], steps[-1])
+            return _in_scales(function(steps, *arguments, **options), found)
+
+        return Specification(function(1.0, *arguments, **options), StepSearch(), complete)
+
+    return build  # pyright: ignore[reportReturnType]
+
+
+def _in_scales(sampler: AnySampler, found: FoundStep) -> AnySampler:
+    if found.factor is None:
+        return sampler
+    if isinstance(sampler, Specification):
+        return dataclasses.replace(sampler, plain=_in_scales(sampler.plain, found))
+    return dataclasses.replace(sampler, kernel=scaled(sampler.kernel, found.factor, found.is_dense))

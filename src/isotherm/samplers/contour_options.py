@@ -18,7 +18,7 @@ from isotherm.samplers.sampler import AnySampler, Sampler, Specification
 
 _ARGUMENTS = """
     step_size: eps, a number above 0 or a function of the iteration, in units of position^2 / energy. A value that suits the sampler
-        without contours suits here.
+        without contours suits here; "auto" finds it, and scales of the coordinates, by a pilot run.
     partition: the bins: (low, high, num_bins) in units of the energy, a `contour.Partition`, a `contour.PartitionSearch`, or "auto"
         for a pilot that finds them. `low` must lie above the lowest energy.
 """
@@ -108,7 +108,8 @@ def contour_sampler(
     if field.is_cumulative:
         # A running sum of nothing has no logarithm.
         bins = dataclasses.replace(bins, num_below=0)
-    return Specification(weighted_sampler(name, kernel, step_size, Independent(), options), bins, complete)
+    plain = weighted_sampler(name, kernel, step_size, Independent(), options)
+    return Specification(plain, bins, lambda plain, found: dataclasses.replace(plain, coupling=complete(found)))
 
 
 def weighted_sampler(

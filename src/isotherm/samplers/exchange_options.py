@@ -29,7 +29,8 @@ Temperatures = tuple[float, ...]
 
 LADDERS = "A `Sampler` for `iso.sample`, which runs two independent ladders unless `num_ladders` says otherwise."
 _ARGUMENTS = """
-    step_size: eps, one number above 0 for all rungs or a tuple with one for each, in units of position^2 / energy.
+    step_size: eps, one number above 0 for all rungs or a tuple with one for each, in units of position^2 / energy; "auto" finds it,
+        and scales of the coordinates, by a pilot run.
     temperatures: T of the rungs, rising, the target's first; with `num_replicas` the two ends. In units of the energy.
     num_replicas: P, the rungs of a geometric ladder between two ends of `temperatures` and `step_size`; None takes both as given.
     correction_factor: F, a number above 0 or a function of the iteration; None and infinity switch the correction off. No unit.
@@ -167,7 +168,7 @@ def exchange_sampler(
     if not isinstance(search, LadderSearch):
         check_choice("ladder", search, ("auto",))
         search = LadderSearch()
-    return Specification(plain, search, complete)
+    return Specification(plain, search, lambda plain, found: dataclasses.replace(plain, coupling=complete(found)))
 
 
 def _scaled(name: str, value: float, factor: Schedule) -> Schedule:

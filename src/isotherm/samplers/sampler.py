@@ -1,6 +1,7 @@
 """Samplers, made of four independent parts, and specifications, samplers whose coupling pilot runs complete."""
 
 import dataclasses
+import re
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -204,14 +205,43 @@ class Choice:
     reason: str
 
 
-@dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class Specification:
-    """A sampler with `ladder="auto"` or `partition="auto"`. `iso.sample` and its kin resolve it; `iso.resolve` does so by hand.
+@dataclasses.dataclass(frozen=True, eq=False)
+class FoundStep:
+    """Step sizes and scales from pilot runs.
 
     Attributes:
-        plain: independent chains with the kernel, step size and temperature of the target.
+        step_sizes: of the rungs of a ladder with a Metropolis test; else one number.
+        factor: the scales, in whose coordinates the steps are: a tree like the position, or a matrix.
+        is_dense: whether the scales are a matrix.
+    """
+
+    step_sizes: tuple[float, ...]
+    factor: Any
+    is_dense: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class StepSearch:
+    """A step size, and the scales of coordinates, found by pilot runs: `step_size="auto"`."""
+
+    name = "step_size"
+
+    def example(self, plain: Any) -> FoundStep:
+        """A step size to check options on."""
+        return FoundStep((1.0,), None)
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Specification:
+    """A sampler with `step_size="auto"`, `ladder="auto"` or `partition="auto"`, or several of them.
+
+    `iso.sample` and its kin resolve it; `iso.resolve` does so by hand.
+
+    Attributes:
+        plain: what is known. For a ladder or a partition, independent chains with the kernel, step size and temperature of the
+            target; for a step size, the sampler or specification with an example of it.
         search: settings of the pilot runs.
-        complete: makes the coupling from their result.
+        complete: makes a sampler of `plain` and their result, or a specification where more is unknown.
 
     Example:
         >>> import isotherm as iso, jax.numpy as jnp
@@ -220,16 +250,19 @@ class Specification:
         >>> resolved.sampler.coupling.ladder.temperatures  # doctest: +SKIP
     """
 
-    plain: Sampler
-    search: LadderSearch | PartitionSearch
-    complete: Callable[[Any], Coupling]
+    plain: Any  # A Sampler, or a Specification.
+    search: LadderSearch | PartitionSearch | StepSearch
+    complete: Callable[[Any, Any], Any]
 
     def __post_init__(self):
         # Refuse options that are wrong for any ladder or partition.
         self.example()
 
     def __repr__(self) -> str:
-        return f"{self.plain!r:.{len(repr(self.plain)) - 1}}, {self.search.name}={self.search!r})"
+        plain = repr(self.plain)
+        if isinstance(self.search, StepSearch):
+            return re.sub(r"step_size=[^,)]*", 'step_size="auto"', plain, count=1)
+        return f"{plain[:-1]}, {self.search.name}={self.search!r})"
 
     @property
     def name(self) -> str:
@@ -261,13 +294,14 @@ class Specification:
         """The iterations whose draws are collected."""
         return self.plain.window
 
-    def completed(self, found: Any) -> Sampler:
-        """The sampler with a ladder or a partition from pilots."""
-        return dataclasses.replace(self.plain, coupling=self.complete(found))
+    def completed(self, found: Any) -> "Sampler | Specification":
+        """The sampler with what pilots found; a specification where more is unknown."""
+        return self.complete(self.plain, found)
 
     def example(self) -> Sampler:
-        """The sampler with an example of a ladder or a partition, on which options can be checked."""
-        return self.completed(self.search.example(self.plain))
+        """The sampler with examples of what is unknown, on which options can be checked."""
+        completed = self.completed(self.search.example(self.plain))
+        return completed.example() if isinstance(completed, Specification) else completed
 
     def check(self, potential: Potential, position: Any) -> None:
         """Refuse, before any work, a potential or starts that the sampler cannot use."""
@@ -275,14 +309,14 @@ class Specification:
 
     def choose_num_chains(self, asked: int | None) -> int:
         """The number of chains in a run: `asked`, or 1; it must be left out for a ladder, whose number of rungs is unknown."""
-        if asked is not None and self.has_ladder(1):
+        if asked is not None and isinstance(self.search, LadderSearch):
             remedy = "A pilot finds the number of rungs, with one replica each. For several ladders give `num_ladders`."
             refuse("num_chains", "left out where a pilot finds the ladder", asked, remedy)
         return self.plain.choose_num_chains(asked)
 
     def has_ladder(self, num_chains: int) -> bool:
         """Whether only the chain on the target rung is recorded."""
-        return isinstance(self.search, LadderSearch)
+        return isinstance(self.search, LadderSearch) or self.plain.has_ladder(num_chains)
 
     def init(self, potential: Any, position: Any, num_chains: int | None = None) -> NoReturn:
         """Refused: a loop by hand needs a complete sampler, from `iso.resolve`."""
