@@ -64,6 +64,8 @@ class Traits(NamedTuple):
         follows_distribution: whether draws follow exp(-U / T); False for a descent.
         weight_edges: energy bins in which log weights are linear; None for other weights.
         is_path: whether rungs temper the energy without the prior, by multipliers; a multiplier of 0 is the prior alone.
+        reads_others: whether the move of a chain depends on other chains. If not, the state has leading axes of chains, which may
+            be on several devices.
     """
 
     num_chains: int | None = None
@@ -72,6 +74,7 @@ class Traits(NamedTuple):
     follows_distribution: bool = True
     weight_edges: WeightEdges | None = None
     is_path: bool = False
+    reads_others: bool = True
 
 
 class Observed(NamedTuple):
@@ -165,6 +168,10 @@ class Coupling(Part):
 @dataclasses.dataclass(frozen=True, eq=False)
 class Independent(Coupling):
     """Chains without interaction."""
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(reads_others=False)
 
     def update(self, state: Any, random_numbers: Any, inputs: CouplingInputs) -> tuple[Any, Move]:
         ones = jnp.ones_like(inputs.energies)

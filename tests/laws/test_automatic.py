@@ -2,6 +2,7 @@
 
 import functools
 import json
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -70,7 +71,7 @@ def test_choices_say_what_was_found_and_repeat_it():
 
 
 def test_a_run_ends_at_the_effective_draws_wanted(tmp_path):
-    given = {"init": jnp.array([4.0, 0.0]), "budget": 300_000, "num_effective": 400}
+    given: dict[str, Any] = {"init": jnp.array([4.0, 0.0]), "budget": 300_000, "num_effective": 400}
     run = iso.sample(two_wells, **given)
     assert run.num_steps < 0.9 * run_of_wells().num_steps
     found = run.estimate(lambda x: jnp.array([x[0] < 0, x[0], x[1]]))
@@ -84,8 +85,9 @@ def test_a_run_ends_at_the_effective_draws_wanted(tmp_path):
     np.testing.assert_array_equal(resumed.draws[:], run.draws)
     again = iso.resume(tmp_path / "run", two_wells)
     np.testing.assert_array_equal(again.draws[:], run.draws)
+    given["num_effective"] = 500
     with pytest.raises(InputError, match="`num_effective` must be 400, as in the run"):
-        iso.sample(two_wells, out=tmp_path / "run", resume=True, **given | {"num_effective": 500})
+        iso.sample(two_wells, out=tmp_path / "run", resume=True, **given)
 
 
 def test_a_budget_that_is_too_small_for_the_precision_is_told():

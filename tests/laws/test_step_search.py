@@ -15,6 +15,10 @@ STARTS = iso.per_chain(SCALES * np.array([[2.0], [-2.0], [1.0], [0.5]]))
 SETTINGS: dict[str, Any] = {"num_steps": 10, "num_chains": 4, "init": STARTS, "progress": False, "seed": 3}
 
 
+def changed(changes: dict[str, Any]) -> dict[str, Any]:
+    return SETTINGS | changes
+
+
 def energy(x):
     return 0.5 * jnp.sum((x / SCALES) ** 2)
 
@@ -45,13 +49,13 @@ def steps_over_scales(run):
 )
 def test_unadjusted_steps_leave_the_bias_aimed_for(sampler, share):
     is_ladder = sampler.has_ladder(2)
-    settings = SETTINGS | ({"num_chains": None, "init": STARTS.positions[0]} if is_ladder else {})
+    settings: dict[str, Any] = SETTINGS | ({"num_chains": None, "init": STARTS.positions[0]} if is_ladder else {})
     run = iso.sample(energy, sampler, **settings)
     np.testing.assert_allclose(0.5 * share * steps_over_scales(run), BIAS, rtol=0.25)
 
 
 def test_the_variance_of_draws_is_that_of_the_bias_aimed_for():
-    run = iso.sample(energy, iso.sgld("auto"), **SETTINGS | {"num_steps": 60_000, "num_chains": 4})
+    run = iso.sample(energy, iso.sgld("auto"), **changed({"num_steps": 60_000, "num_chains": 4}))
     found = run.estimate(lambda x: (x / SCALES) ** 2)
     # SGLD on a Gaussian is AR(1): its variance is 1 / (1 - eps / 2).
     exact = 1.0 / (1.0 - 0.5 * steps_over_scales(run))
@@ -65,7 +69,7 @@ def test_the_variance_of_draws_is_that_of_the_bias_aimed_for():
 )
 def test_adjusted_steps_are_accepted_as_often_as_aimed_for(sampler, wanted):
     is_ladder = sampler.has_ladder(3)
-    settings = SETTINGS | {"num_steps": 4_000}
+    settings: dict[str, Any] = SETTINGS | {"num_steps": 4_000}
     settings |= {"num_chains": None, "init": STARTS.positions[0]} if is_ladder else {}
     run = iso.sample(energy, sampler, **settings)
     if is_ladder:
@@ -83,7 +87,7 @@ def test_noise_of_gradients_shortens_steps():
     data = np.random.default_rng(0).normal(size=(400, 1)).astype(np.float32)
     likelihood = lambda x, rows: -0.5 * (rows[:, 0] - x[0]) ** 2  # noqa: E731
     potential = iso.from_likelihood(likelihood, lambda x: 0.0 * x[0], data, batch_size=20)
-    run = iso.sample(potential, iso.sgld("auto"), **SETTINGS | {"init": jnp.zeros(1)})
+    run = iso.sample(potential, iso.sgld("auto"), **changed({"init": jnp.zeros(1)}))
     # Batches of an epoch: gradients vary by N^2 / n times the variance of an example; the curvature is N.
     noise = 400.0 / 20.0 * data.var()
     (factor,) = chosen(run)["factor"]
@@ -98,7 +102,7 @@ def test_particles_share_the_step_of_the_narrowest_coordinate():
 
 
 def test_psgld_moves_as_far_as_sgld():
-    settings = SETTINGS | {"num_steps": 4_000}
+    settings: dict[str, Any] = SETTINGS | {"num_steps": 4_000}
     plain, own = (
         iso.sample(energy, sampler, **settings) for sampler in (iso.sgld("auto"), iso.psgld("auto", freeze_after=1_000))
     )
@@ -108,13 +112,13 @@ def test_psgld_moves_as_far_as_sgld():
 
 def test_a_box_holds_in_the_pilot():
     run = iso.sample(
-        lambda x: jnp.sum(-3.0 * x), iso.ghmc("auto", box=(0.0, 1.0)), **SETTINGS | {"init": jnp.full(2, 0.5)}
+        lambda x: jnp.sum(-3.0 * x), iso.ghmc("auto", box=(0.0, 1.0)), **changed({"init": jnp.full(2, 0.5)})
     )
     assert chosen(run)["step_sizes"][0] > 0
     run = iso.sample(
         lambda x: jnp.sum(-3.0 * x),
         iso.sgld("auto", box=(0.0, 1.0, "reflect")),
-        **SETTINGS | {"init": jnp.full(2, 0.5)},
+        **changed({"init": jnp.full(2, 0.5)}),
     )
     assert np.all((np.asarray(run.draws) >= 0.0) & (np.asarray(run.draws) <= 1.0))
 
@@ -126,9 +130,10 @@ def test_a_step_and_a_ladder_or_a_partition_are_found_one_after_the_other(tmp_pa
     assert [choice["name"] for choice in run.choices] == ["step_size", "ladder"]
     assert run.choices[1]["value"]["step_sizes"][0] == chosen(run)["step_sizes"][0]
     longer = iso.resume(tmp_path / "run", energy, both, num_steps=100)
-    whole = iso.sample(energy, both, **settings | {"num_steps": 100})
+    settings["num_steps"] = 100
+    whole = iso.sample(energy, both, **settings)
     np.testing.assert_array_equal(longer.draws[:], whole.draws)
-    swept = iso.sweep(energy, {"one": both}, **settings | {"num_steps": 100})["one"]
+    swept = iso.sweep(energy, {"one": both}, **settings)["one"]
     np.testing.assert_array_equal(swept.draws, whole.draws)
     contour = iso.sample(energy, iso.icsgld("auto"), **SETTINGS)
     assert [choice["name"] for choice in contour.choices] == ["step_size", "partition"]

@@ -1,5 +1,7 @@
 """The fewest effective draws of a run."""
 
+from typing import Any
+
 import numpy as np
 import scipy.signal
 
@@ -15,7 +17,8 @@ def independent(*shape):
 
 def slowly(rho=0.98):
     """An autoregression, in which each draw counts for (1 - rho) / (1 + rho)."""
-    return scipy.signal.lfilter([np.sqrt(1 - rho**2)], [1.0, -rho], independent(4, 5_000), axis=1)[:, 1_000:]
+    filtered: Any = scipy.signal.lfilter([np.sqrt(1 - rho**2)], [1.0, -rho], independent(4, 5_000), axis=1)
+    return filtered[:, 1_000:]
 
 
 def test_independent_draws_all_count():

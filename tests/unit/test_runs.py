@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import types
 from typing import Any
 
 import arviz_stats
@@ -256,13 +257,14 @@ def test_some_draws_of_a_run(tmp_path):
 @pytest.mark.parametrize("small_bytes", [0, 1_000, 10**9])
 def test_an_accelerator_sends_the_records_that_there_are(monkeypatch, small_bytes):
     records = Records(jnp.arange(60.0).reshape(10, 2, 3), (), jnp.arange(20.0).reshape(10, 2), None, {})
-    expected = module.records_to_host(records, 3, Layout(None, 1, None))
+    program: Any = types.SimpleNamespace(records_to_host=lambda records: jax.device_get(records))
+    expected = module.records_to_host(program, records, 3, Layout(None, 1, None))
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     monkeypatch.setattr(module, "_SMALL_BYTES", small_bytes)
     sent = []
     device_get = jax.device_get
     monkeypatch.setattr(jax, "device_get", lambda tree: sent.append(tree) or device_get(tree))
-    found = module.records_to_host(records, 3, Layout(None, 1, None))
+    found = module.records_to_host(program, records, 3, Layout(None, 1, None))
     jax.tree.map(np.testing.assert_array_equal, found, expected)
     assert found["draws"].shape == (1, 2, 3, 3)
     # 32 bytes a record: four of them, the power of two that holds three, or as many as are small.

@@ -4,35 +4,31 @@ import contextlib
 import dataclasses
 import pathlib
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import jax
 import numpy as np
 
-from isotherm.api.automatic import NAME, Automatic, Wanted, find_run, limits_of, rebuilt
-from isotherm.driver.checkpoints import Checkpoints
-from isotherm.driver.describe import differences, environment
+from isotherm.api.automatic import NAME, Automatic, Wanted, find_run, limits_of
+from isotherm.api.resuming import prepare_resolved, read_configuration, resume_from
+from isotherm.driver.describe import environment
 from isotherm.driver.drive import HostOptions, ResumePoint, drive
 from isotherm.driver.layout import Layout
 from isotherm.driver.prepare import PreparedRun, prepare
 from isotherm.driver.progress import Status
 from isotherm.driver.run_folder import LOCK, locked
-from isotherm.driver.settings import Settings, check_run, collect_of, thread_pool_size
+from isotherm.driver.settings import Settings, check_devices, collect_of
 from isotherm.engine.program import identity
 from isotherm.foundation.calls import checked_call
 from isotherm.foundation.docstrings import documented, entries
 from isotherm.foundation.errors import check_folder, check_integer, check_real, refuse
-from isotherm.foundation.positions import named_leaves
 from isotherm.foundation.user_functions import check_function
-from isotherm.pilots.resolve import Resolved, checked_start, resolve_at
+from isotherm.pilots.resolve import checked_start, resolve_at
 from isotherm.potentials.potential import Potential
-from isotherm.potentials.start import choose_init, first_position, on_host
+from isotherm.potentials.start import choose_init, first_position
 from isotherm.run.run import Run
-from isotherm.run.storage.formats import FORMAT, check_format
-from isotherm.run.storage.saving import seconds_until
-from isotherm.run.storage.store import read_json, read_records, write_arrays, write_json
+from isotherm.run.storage.formats import FORMAT
+from isotherm.run.storage.store import write_arrays, write_json
 from isotherm.samplers.independent import sgld
 from isotherm.samplers.sampler import AnySampler, as_potential, check_sampler
 
@@ -60,6 +56,7 @@ def sample(
     target_energy: float = -np.inf,
     track_best: bool | None = None,
     chain_mode: str = "auto",
+    devices: Any = None,
     block_length: int | None = None,
     checkpoint_every: float = 60.0,
     progress: bool | None = None,
@@ -101,6 +98,8 @@ def sample(
         track_best: whether the best position is followed at every iteration; None does it for potentials without data.
         chain_mode: "vmap" runs the chains of an iteration at once, "map" one after another, "unroll" side by side in one program;
             "auto" takes the first, or for convolutions, which are slow in batches of chains, the last on a GPU and "map" elsewhere.
+        devices: a number, or devices of JAX, over which runs, ladders and chains are spread; None takes all, unless the chains of a
+            run exchange energies faster than devices do.
         block_length: iterations between two returns to the host; None adapts it to the clock.
         checkpoint_every: seconds between two checkpoints, with a folder.
         progress: whether to show a progress bar; None shows it on a terminal.
@@ -150,7 +149,7 @@ def sample(
     given: dict[str, Any] = {"num_steps": length, "num_chains": num_chains, "num_runs": num_runs}
     given |= {"num_ladders": num_ladders, "seed": seed, "thinning": thinning, "burn_in": burn_in}
     given |= {"target_energy": target_energy, "track_best": track_best, "num_effective": num_effective}
-    given |= {"chain_mode": chain_mode, "block_length": block_length}
+    given |= {"chain_mode": chain_mode, "block_length": block_length, "devices": check_devices(devices)}
     host = HostOptions(folder, checkpoint_every, progress, throw, callback, measure_bias)
     stored = resume and folder is not None and (folder / "run.json").exists()
     # Refuse wrong input before a pilot runs, which may choose the number of chains.
@@ -166,7 +165,8 @@ def sample(
                 rule = f"{stored_settings.get(name)}, as in the run in {folder}"
                 refuse(name, rule, asked[name], "Start another run elsewhere.")
         with locked(folder, "out"):
-            return _resume(potential, None, num_steps, first_position(init, seed), collect, host)
+            start = first_position(init, seed)
+            return resume_from(potential, None, num_steps, start, collect, host, settings.devices)
     with contextlib.ExitStack() as stack:
         if folder is not None:
             stack.enter_context(_claim(folder))
@@ -178,7 +178,7 @@ def sample(
             resolved = resolve_at(potential, sampler, settings, position, progress)
             if resolved.sampler is not sampler:
                 settings, position = checked_start(potential, resolved.sampler, init, collect, **given)
-            prepared = _prepare(potential, resolved, settings, position, collect, source)
+            prepared = prepare_resolved(potential, resolved, settings, position, collect, source)
         if folder is not None:
             _write_start(prepared, folder)
         return drive(prepared, host, ResumePoint(), began)[0]
@@ -186,16 +186,6 @@ def sample(
 
 # Descriptions of the arguments that functions like `sample` share with it.
 ARGUMENTS = entries((sample.__doc__ or "").partition("Args:\n")[2])
-
-
-def _prepare(
-    potential: Potential, resolved: Resolved, settings: Settings, position: Any, collect: Collect, source: Any
-) -> PreparedRun:
-    """A prepared run of one sampler, after `check_run`."""
-    layout, kept = Layout(None, settings.num_runs, settings.num_ladders), collect_of(collect, potential)
-    samplers, choices = (resolved.sampler,), resolved.choices
-    prepared = prepare(potential, samplers, settings, layout, position, kept, source, choices=choices)
-    return dataclasses.replace(prepared, pilot_seconds=resolved.seconds)
 
 
 def _prepare_automatic(found: Automatic, collect: Collect, source: Any, began: float) -> PreparedRun:
@@ -252,6 +242,7 @@ def resume(
     num_steps: int | None = None,
     init: Any = None,
     collect: Collect = identity,
+    devices: Any = None,
     checkpoint_every: float = 60.0,
     progress: bool | None = None,
     throw: bool = False,
@@ -284,7 +275,7 @@ def resume(
         check_sampler(sampler)
     with locked(folder, "folder"):
         host = HostOptions(folder, checkpoint_every, progress, throw, callback, measure_bias)
-        return _resume(as_potential(potential), sampler, num_steps, init, collect, host)
+        return resume_from(as_potential(potential), sampler, num_steps, init, collect, host, check_devices(devices))
 
 
 def _resume_with(
@@ -298,108 +289,4 @@ def _resume_with(
         if stored[name] != asked[name]:
             refuse(name, f"{stored[name]}, as in the run in {host.folder}", asked[name], "Start another run elsewhere.")
     with locked(host.folder, "out"):
-        return _resume(potential, sampler, settings.num_steps, init, collect, host)
-
-
-def _resume(
-    potential: Potential,
-    sampler: AnySampler | None,
-    num_steps: int | None,
-    init: Any,
-    collect: Collect,
-    host: HostOptions,
-) -> Run:
-    began, folder = time.perf_counter(), host.folder
-    assert folder is not None
-    config, stored = read_configuration(folder)
-    old_steps = config["settings"]["num_steps"]
-    settings = Settings(**{**config["settings"], "num_steps": num_steps or old_steps})
-    if settings.num_steps < old_steps:
-        refuse("num_steps", f"at least {old_steps}", settings.num_steps, "A run can be made longer, not shorter.")
-    position = _read_start(folder, init)
-    if Layout(None, settings.num_runs, settings.num_ladders).total is None:
-        position = jax.tree.map(lambda leaf: leaf[None], position)
-    if sampler is None:
-        if [choice["name"] for choice in config["choices"]] != [NAME]:
-            refuse("sampler", "given, as when the run was started", "None", "Pass it again: code is never stored.")
-        own = jax.tree.map(lambda leaf: leaf[0, 0], position)
-        potential, sampler = rebuilt(potential, config["choices"][0]["value"], own)
-    resolved = resolve_at(potential, sampler, settings, position, stored=config["choices"])
-    check_run(potential, resolved.sampler, settings, position, collect)
-    prepared = _prepare(potential, resolved, settings, position, collect, config["source"])
-    asked = prepared.configs[0]
-    _compare(config, asked)
-    checkpoints = Checkpoints(folder)
-    found = checkpoints.restore(prepared.program.carry_like(prepared.position))
-    checkpoints.close()
-    reached = ResumePoint()
-    if found is not None:
-        _compare_energies(found.energies, prepared.recognized_by(found.carry))
-        reached = ResumePoint(found.carry, found.iteration, found.num_records, seconds_until(folder))
-    complete = _complete_run(folder, settings.num_steps, host.measure_bias)
-    if complete is not None:
-        return complete
-    if settings.num_steps != old_steps:
-        (folder / "finished.json").unlink(missing_ok=True)
-        config["settings"]["num_steps"] = settings.num_steps
-        config["temperature"] = asked["temperature"]
-        write_json(folder / "run.json", {**stored, "config": config})
-    return drive(dataclasses.replace(prepared, configs=(config,)), host, reached, began)[0]
-
-
-def _complete_run(folder: pathlib.Path, num_steps: int, wants_bias: bool) -> Run | None:
-    """The run in a folder, if it is complete."""
-    if not (folder / "finished.json").exists():
-        return None
-    try:
-        run = Run.load(folder)
-    except (ValueError, LookupError, TypeError):  # A broken end is written again from a checkpoint.
-        return None
-    is_measured = run.bias is not None or not (wants_bias and run.claims_distribution)
-    return run if run.num_steps == num_steps and is_measured else None
-
-
-def read_configuration(folder: pathlib.Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The configuration of a run, and all of its `run.json`."""
-    if not (folder / "run.json").exists():
-        remedy = "Give the folder that was passed as `out`. A start interrupted before this file cannot be resumed."
-        refuse("folder", "a folder of a run, with a run.json", str(folder), remedy)
-    stored = read_json(folder / "run.json")
-    check_format(stored, folder, is_resumed=True)
-    return stored["config"], stored
-
-
-def _read_start(folder: pathlib.Path, init: Any) -> Any:
-    position = jax.tree.map(on_host, read_records(folder / "start"))
-    if init is None:
-        return position
-    by_name = named_leaves(position)
-    missing = sorted(set(named_leaves(init)) ^ set(by_name))
-    if missing:
-        refuse("init", "a position like those of the run", f"other leaves {missing}", "Pass one start of the old run.")
-    return jax.tree.unflatten(jax.tree.structure(init), [by_name[name] for name in named_leaves(init)])
-
-
-def _compare(stored: dict[str, Any], asked: dict[str, Any]) -> None:
-    """Refuse a resume with other settings; warn where only rounding may differ."""
-    if stored["thread_pool_size"] != thread_pool_size():
-        warnings.warn(
-            f"The run was started with a thread pool of {stored['thread_pool_size']} and is resumed with {thread_pool_size()}: "
-            "matrix products may round differently. Set the environment variable NPROC to the old number before Python starts.",
-            stacklevel=5,
-        )
-    for part in ("sampler", "potential", "settings", "position", "collect"):
-        for name, old, new in differences(part, stored[part], asked[part]):
-            if name != "settings.num_steps":
-                remedy = "This folder belongs to another configuration: pass the old one, or start a new run elsewhere."
-                refuse(name, f"{old}, as when the run was started", new, remedy)
-    _compare_energies(np.asarray(stored["start_energy"]), np.asarray(asked["start_energy"]))
-
-
-def _compare_energies(old: np.ndarray, new: np.ndarray) -> None:
-    """Refuse a potential whose energies at positions of the run differ by more than the rounding of another device."""
-    is_off = ~np.isnan(old) & ~np.isclose(old, new, rtol=1e-4, atol=1e-6)
-    if np.any(is_off):
-        place = np.unravel_index(np.argmax(is_off), old.shape)
-        rule = f"the one of this run, whose energy is {old[place]:.6g} at a position that was stored"
-        refuse("potential", rule, f"{new[place]:.6g}", "Pass the same energy, or start a new run elsewhere.")
+        return resume_from(potential, sampler, settings.num_steps, init, collect, host, settings.devices)

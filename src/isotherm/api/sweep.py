@@ -12,7 +12,7 @@ from isotherm.api.sample import ARGUMENTS
 from isotherm.driver.drive import HostOptions, ResumePoint, drive
 from isotherm.driver.layout import Layout
 from isotherm.driver.prepare import prepare
-from isotherm.driver.settings import Settings, collect_of, settings_of
+from isotherm.driver.settings import Settings, check_devices, collect_of, settings_of
 from isotherm.engine.program import identity
 from isotherm.foundation.calls import checked_call
 from isotherm.foundation.docstrings import documented
@@ -42,6 +42,7 @@ def sweep(
     collect: Callable[[Any], Any] = identity,
     track_best: bool | None = None,
     chain_mode: str = "auto",
+    devices: Any = None,
     progress: bool | None = None,
     throw: bool = False,
 ) -> dict[Any, Run]:
@@ -74,7 +75,7 @@ def sweep(
     init = choose_init(init, potential)
     given: dict[str, Any] = {"num_steps": num_steps, "num_chains": num_chains, "num_runs": num_runs}
     given |= {"num_ladders": num_ladders, "seed": seed, "thinning": thinning, "burn_in": burn_in}
-    given |= {"track_best": track_best, "chain_mode": chain_mode}
+    given |= {"track_best": track_best, "chain_mode": chain_mode, "devices": check_devices(devices)}
     # All samplers are checked before the first pilot.
     checked = {name: checked_start(potential, sampler, init, collect, **given) for name, sampler in named.items()}
     resolved: dict[Any, Resolved] = {}

@@ -70,7 +70,8 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
         sink = StoreSink(host.folder / "records", len(times), axis, reached.num_records)
         checkpoints = Checkpoints(host.folder)
     carry, records = program.init(prepared.position)
-    carry, iteration, num_done = reached.carry or carry, reached.iteration, reached.num_records
+    carry = carry if reached.carry is None else program.on_devices(reached.carry)
+    iteration, num_done = reached.iteration, reached.num_records
     pace = settings.block_length or program.chunk
     began = time.perf_counter()
     timings = {"seconds": 0.0, "compile_seconds": began - since - prepared.pilot_seconds}
@@ -82,7 +83,7 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
     def save(checkpoints: Checkpoints) -> None:
         with writing_to(host.folder, iteration):
             sink.flush()
-            checkpoints.save(iteration, carry, num_done, prepared.recognized_by(carry))
+            checkpoints.save(iteration, program.to_host(carry), num_done, prepared.recognized_by(carry))
             seconds = timings["seconds"] or time.perf_counter() - began
             write_progress(checkpoints.folder, iteration, times, timings | {"seconds": seconds})
 
@@ -111,11 +112,12 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
             carry, records, count = program.advance(prepared.keys, stream, carry, records, block)
             count = int(count)
             seconds = time.perf_counter() - tick
-            energy = float(np.min(np.asarray(carry.milestones.best_energy)))
+            milestones = program.whole(carry.milestones._replace(best_position=()), "lanes")
+            energy = float(np.min(np.asarray(milestones.best_energy)))
             check_exists(host.folder, iteration)
             if count:
-                kept = records_to_host(records, count, layout)
-                diverged_at = layout.state(carry.milestones.diverged_at)
+                kept = records_to_host(program, records, count, layout)
+                diverged_at = layout.state(milestones.diverged_at)
                 drawn_at = np.asarray(times[num_done : num_done + count])
                 kept["log_weights"] = without_diverged(kept, drawn_at, diverged_at, layout.num_ladders)
                 with writing_to(host.folder, iteration):
@@ -132,16 +134,18 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
                 saved = time.perf_counter()
             if interrupts.received is not None:
                 break
-            if np.all(np.asarray(carry.milestones.diverged_at) >= 0):
+            if np.all(np.asarray(milestones.diverged_at) >= 0):
                 break
-            if host.callback is not None and host.callback(Status.of(iteration, carry.milestones)) is True:
-                break
+            if host.callback is not None:
+                milestones = program.whole(carry.milestones, "lanes")
+                if host.callback(Status.of(iteration, milestones)) is True:
+                    break
     with writing_to(host.folder, iteration):
         sink.flush()
     timings["seconds"] = time.perf_counter() - began
     if host.at_end is not None:
-        host.at_end(carry)
-    diverged_at = layout.state(carry.milestones.diverged_at)
+        host.at_end(program.to_host(carry))
+    diverged_at = layout.state(program.whole(carry.milestones.diverged_at, "lanes"))
     is_lost = bool(np.all(diverged_at >= 0))
     is_without_draws = num_done == 0 or bool(np.all((diverged_at >= 0) & (diverged_at <= times[0])))
     if checkpoints is not None:
@@ -195,7 +199,7 @@ def _bias_probes(prepared: PreparedRun, carry: Carry) -> list[BiasProbe | None]:
     program, layout = prepared.program, prepared.layout
     if program.collect is not identity and program.collect is not prepared.potential.space:
         return [None] * len(prepared.samplers)
-    coupling = layout.state(carry.state.coupling) if program.is_weighted else ()
+    coupling = layout.state(program.whole(carry.state.coupling, "coupled")) if program.is_weighted else ()
     preconditioner = layout.state(program.preconditioner(carry))
     if layout.num_ladders is not None:
         # Replicas alternate on the target rung.

@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from isotherm.engine.program import Program
 from isotherm.engine.records import Records
 
 _SMALL_BYTES = 8_000_000
@@ -66,9 +67,9 @@ class Layout:
         return leaf.reshape((*self.axes, *(leaf.shape if self.total is None else leaf.shape[1:])))
 
 
-def records_to_host(records: Records, count: int, layout: Layout) -> dict[str, Any]:
+def records_to_host(program: Program, records: Records, count: int, layout: Layout) -> dict[str, Any]:
     """The first `count` records with axes (run, chain, draw, ...) or (chain, draw, ...)."""
-    records = jax.device_get(_first(records, count))
+    records = program.records_to_host(_first(records, count))
     energies = layout.draws(records.energies, count)
     log_weights = np.zeros_like(energies) if records.log_weights is None else layout.draws(records.log_weights, count)
     return {

@@ -1,6 +1,7 @@
 """What precedes the first iteration of `sample`, `resume`, `sweep` and pilots: checks, programs, keys, data, configuration."""
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,8 +19,9 @@ from isotherm.engine.blocks import Carry, Times
 from isotherm.engine.chain_mode import choose_mode
 from isotherm.engine.iteration import Parts
 from isotherm.engine.packing import Packing
-from isotherm.engine.program import Program, identity, sizes_of
+from isotherm.engine.program import Program, identity, is_small, sizes_of
 from isotherm.engine.random_inputs import Keys, open_streams
+from isotherm.engine.sharding import CHAINS, RUNS, Sharding, choose_sharding, fill
 from isotherm.foundation.errors import refuse
 from isotherm.foundation.parts import number_dtype
 from isotherm.foundation.positions import named_leaves
@@ -31,6 +33,8 @@ from isotherm.run.record_times import RecordTimes
 from isotherm.run.storage.store import check_json
 from isotherm.samplers.sampler import Choice, Sampler
 
+# Numbers in a position from which on the chains of a run are spread over devices by default.
+_MIN_SPLIT = 10_000
 # Larger positions are not copied to recognize the potential.
 _MAX_COPIED = 1_000_000
 # Relative difference between a batch and its single examples that is more than rounding.
@@ -60,7 +64,7 @@ class PreparedRun:
         carry = self.source.work(program, self.keys, carry, 0)
         block = program.block(Times(*self.times.rule, 0, 0), self.settings.target_energy, 0, 1)
         carry, _, _ = program.advance(self.keys, self.source.block(0, 1), carry, records, block)
-        return np.asarray(program.statistics(carry)["best_energy"])
+        return np.asarray(program.whole(carry.milestones.best_energy, "lanes"))
 
     def recognized_by(self, carry: Carry) -> np.ndarray:
         """Energies at the positions of a carry, by which `resume` recognizes the potential.
@@ -70,7 +74,8 @@ class PreparedRun:
         packed = carry.state.position
         size = sum(leaf.size for leaf in jax.tree.leaves(packed))
         if size > _MAX_COPIED or self.potential.is_streamed:
-            return np.full_like(carry.milestones.best_energy, np.nan)
+            return np.full(self.program.lanes, np.nan, self.program.energy_dtype)
+        packed = self.program.whole(packed, "lanes")
         return self.energies_at(jax.tree.map(np.asarray, self.program.packing.unpack(packed)))
 
 
@@ -99,19 +104,29 @@ def prepare(
     stored = packing.around(on_device)
     bound = [s.parts(stored, settings.chain_mode, number_dtype(position)) for s in samplers]
     times = settings.record_times(sampler.window)
+    sharding = _sharding_of(sampler, settings, layout, one)
     lanes = (layout.total or 1) * settings.num_chains
+    is_whole = is_small(lanes, one, energy.size)
+    bound = [parts.replace_unchecked(is_small=is_whole) for parts in bound]
+    if sharding is not None:
+        lanes = sharding.size_on(RUNS, layout.total or 1) * sharding.size_on(CHAINS, settings.num_chains)
     coupling_state = jax.eval_shape(lambda coupling: coupling.init(settings.num_chains), bound[0].coupling)
     sizes = sizes_of(bound[0], lanes, one, coupling_state, settings.thinning, max(len(times), settings.room))
     tracks_best = not potential.has_data if settings.track_best is None else settings.track_best
     swept = layout.num_samplers is not None and layout.total is not None
     parts = _stacked(bound, (layout.total or 1) // len(samplers)) if swept else bound[0]
+    if sharding is not None:
+        parts = sharding.with_parts(parts, layout.total if swept else None)
     program = Program(
         parts, layout.total, settings.num_chains, swept, tracks_best, energy.dtype, packing, collect, **sizes
-    )
+    ).replace_unchecked(sharding=sharding)
     program_cache.drop_stale(program, stored, energy.shapes, energy.fingerprint)
     words, runs = settings.seed_words(), np.asarray(layout.run_numbers)
-    keys = open_streams(words, runs if layout.total is not None else runs[0], settings.num_chains)
-    data = source_of(potential, bound[0], keys, settings.num_chains)
+    num_chains = settings.num_chains
+    if sharding is not None:
+        runs, num_chains = fill(runs, 0, sharding.filled(RUNS, len(runs))), sharding.filled(CHAINS, num_chains)
+    keys = open_streams(words, runs if layout.total is not None else runs[0], num_chains)
+    data = source_of(potential, bound[0], keys, num_chains)
     if layout.total is None:
         position = jax.tree.map(lambda leaf: leaf[0], position)
     prepared = PreparedRun(program, keys, data, settings, layout, times, position, (), potential, tuple(samplers))
@@ -120,6 +135,19 @@ def prepare(
     return dataclasses.replace(
         prepared, configs=tuple(_configuration(potential, s, prepared, energy) | given for s in samplers)
     )
+
+
+def _sharding_of(sampler: Sampler, settings: Settings, layout: Layout, one: Any) -> Sharding | None:
+    """The devices of a run: all, or those of `devices`.
+
+    By default the chains of a run share one device if their coupling exchanges energies in every iteration and an iteration is
+    short: the exchange would take longer.
+    """
+    devices = jax.devices() if settings.devices is None else settings.devices
+    size = sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(one))
+    is_short = size < _MIN_SPLIT and sampler.coupling.traits.reads_others
+    splits = not sampler.kernel.is_joint and (settings.devices is not None or not is_short)
+    return choose_sharding(tuple(devices), layout.total, settings.num_chains, splits)
 
 
 def _stacked(bound: list[Parts], repeats: int) -> Parts:

@@ -12,7 +12,7 @@ import numpy as np
 from isotherm.driver.layout import Layout
 from isotherm.engine.chain_mode import CHAIN_MODES
 from isotherm.engine.program import identity
-from isotherm.foundation.errors import check_choice, check_integer, check_real, refuse
+from isotherm.foundation.errors import check_choice, check_integer, check_real, refuse, short
 from isotherm.foundation.parts import with_python_numbers
 from isotherm.foundation.randomness import seed_words
 from isotherm.foundation.schedules import CollectionWindow, values_at
@@ -46,6 +46,7 @@ class Settings:
     block_length: int | None = None
     # Runs of up to so many records share a program.
     room: int = 0
+    devices: tuple[Any, ...] | None = None  # None is all of them.
     num_effective: int | None = None  # Draws at which a run ends; see `diagnostics.precision`.
 
     def __post_init__(self):
@@ -92,11 +93,27 @@ class Settings:
 
     def as_json(self) -> dict[str, Any]:
         """The settings that a resumed run must share."""
-        kept = {name: value for name, value in vars(self).items() if name not in ("block_length", "room")}
+        kept = {name: value for name, value in vars(self).items() if name not in ("block_length", "room", "devices")}
         if not isinstance(self.seed, int):
             high, low = (int(word) for word in self.seed_words())
             kept["seed"] = (high << 32) + low
         return kept
+
+
+def check_devices(given: Any) -> tuple[Any, ...] | None:
+    """Devices from the number of them, or a list; None for all."""
+    if given is None:
+        return None
+    everything = jax.devices()
+    if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
+        if not 1 <= given <= len(everything):
+            remedy = "On a CPU, set jax_num_cpu_devices before JAX starts."
+            refuse("devices", f"from 1 to {len(everything)}, the number of devices here", given, remedy)
+        return tuple(everything[:given])
+    listed = tuple(given) if isinstance(given, (list, tuple)) else ()
+    if not listed or len(set(listed)) < len(listed) or not all(isinstance(one, jax.Device) for one in listed):
+        refuse("devices", "a number, or a list of devices", short(given), "Write `devices=2`, or `jax.devices()[:2]`.")
+    return listed
 
 
 def thread_pool_size() -> int:

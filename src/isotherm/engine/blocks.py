@@ -99,7 +99,8 @@ def chunk(
         def step(place, loop):
             state, piece = loop
             after, energy = program.iterate(keys, stream, state, row_at(inputs_of_group, place), start + base + place)
-            log_weight = program.log_weights(after) if program.weighs_all else None
+            number = start + base + place
+            log_weight = program.log_weights(after, number) if program.weighs_all else None
             row = Trace(state.position, state.model_state, energy, log_weight, program.observe(state))
             return after, write_row(piece, row, place)
 
@@ -110,7 +111,8 @@ def chunk(
         state, piece = lax.fori_loop(offset - base, end - base, step, (state, piece))
         trace = write_rows(trace, piece, base)
         if weighs_some:
-            weights = write_row(weights, _weigh(program, state, jnp.any(offsets == end - 1)), end - 1)
+            weighed = _weigh(program, state, start + end - 1, jnp.any(offsets == end - 1))
+            weights = write_row(weights, weighed, end - 1)
         return end, state, trace, weights, piece
 
     weights = zeros(example.energy, program.chunk) if weighs_some else None
@@ -142,7 +144,7 @@ def segment(
         state = program.work_inside(keys, state, iteration)
         inputs = row_at(program.draw_noise(keys, iteration[None], state.position), jnp.zeros((), jnp.int32))
         after, energy = program.iterate(keys, stream, state, inputs, iteration)
-        weights = _weigh(program, after, is_due & (iteration == start)) if program.is_weighted else None
+        weights = _weigh(program, after, iteration, is_due & (iteration == start)) if program.is_weighted else None
         new = Trace(None, None, energy, weights, program.observe(state))
         position = jax.tree.map(lambda leaf: leaf[None], state.position)
         milestones = milestones.after(energy[None], position, iteration, 1, block.target)
@@ -157,7 +159,7 @@ def segment(
     return stop, Carry(state, milestones), buffers
 
 
-def _weigh(program: "Program", state: State, is_due: Array) -> Array:
+def _weigh(program: "Program", state: State, iteration: Array, is_due: Array) -> Array:
     """Log weights of the positions of the last iteration; zero where none are due."""
     shape, dtype = program.lanes, program.energy_dtype
-    return lax.cond(is_due, lambda: program.log_weights(state), lambda: jnp.zeros(shape, dtype))
+    return lax.cond(is_due, lambda: program.log_weights(state, iteration), lambda: jnp.zeros(shape, dtype))

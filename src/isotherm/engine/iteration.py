@@ -1,6 +1,7 @@
 """One iteration of one run: estimate, couple, move. Every sampler of the library is this function, repeated."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -9,6 +10,7 @@ from jax import Array, lax
 
 from isotherm.coupling import Coupling, CouplingInputs
 from isotherm.engine.chain_mode import over_chains
+from isotherm.engine.sharding import Shard
 from isotherm.estimators.estimator import EnergyAndGradient, Estimator
 from isotherm.foundation.parts import Part, Static
 from isotherm.foundation.schedules import Schedule, as_schedule
@@ -27,11 +29,33 @@ class Parts(Part):
     step_size: Schedule
     temperature: Schedule
     chain_mode: Static[str] = "vmap"  # See `over_chains`.
+    shard: Static[Shard | None] = None  # Of a run whose chains are on several devices.
+    is_small: Static[bool] = (
+        False  # Whether an iteration is compiled into one function on a CPU; see `engine.whole_loops`.
+    )
 
     @property
     def num_batches(self) -> int:
         """Independent batches of an iteration: the estimator's, then those of the coupling's fresh energies."""
         return self.estimator.num_batches + self.coupling.traits.num_fresh
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether what precedes and follows an exchange of energies is compiled apart, as for several devices; see `apart`."""
+        return self.is_small and self.coupling.traits.reads_others and jax.default_backend() == "cpu"
+
+    @property
+    def gathers(self) -> bool:
+        """Whether the coupling needs the energies of chains on other devices."""
+        return self.shard is not None and self.coupling.traits.reads_others
+
+    def num_coupled(self, num_chains: int) -> int:
+        """The chains that the coupling sees, of which `num_chains` are on this device."""
+        return self.shard.total if self.shard is not None and self.gathers else num_chains
+
+    def own(self, of_chains: Any) -> Any:
+        """What the coupling returns, leaves (P, ...), for the chains on this device."""
+        return self.shard.own(of_chains) if self.shard is not None and self.gathers else of_chains
 
     @property
     def draws_reference(self) -> bool:
@@ -77,7 +101,7 @@ def init_state(parts: Parts, position: Any) -> State:
     model_state = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_chains, *jnp.shape(leaf))), start)
     kernel = jax.vmap(parts.kernel.init)(position)
     estimator = jax.vmap(lambda x, m: parts.estimator.init(parts.potential, x, m))(position, model_state)
-    state = State(kernel, estimator, parts.coupling.init(num_chains), model_state)
+    state = State(kernel, estimator, parts.coupling.init(parts.num_coupled(num_chains)), model_state)
     if not parts.kernel.is_adjusted:
         return state
     words, zero = jnp.zeros(2, jnp.uint32), jnp.zeros((), jnp.int32)
@@ -93,20 +117,34 @@ def init_state(parts: Parts, position: Any) -> State:
 def iterate(parts: Parts, state: State, inputs: Inputs, iteration: Array) -> tuple[State, Array]:
     """The state after one iteration, and the energies of the positions before it, shape (P,)."""
     estimator, estimated = state.estimator, state.estimated
+    accepted = None
     if parts.kernel.is_adjusted:
         estimated = estimated._replace(model_state=state.model_state)
+        accepted = jax.vmap(parts.kernel.was_accepted)(state.kernel)
     else:
-        estimator, estimated = _estimate(parts, state, state.position, inputs)
-    to_coupling = coupling_inputs(parts, estimated.energy, estimated.prior_energy, iteration, estimated.residuals)
+        estimate = lambda state, inputs: _estimate(parts, state, state.position, inputs)  # noqa: E731
+        estimator, estimated = apart(parts.is_apart, iteration, estimate, state, inputs)
+    given = (estimated.energy, estimated.prior_energy, iteration, estimated.residuals, accepted)
+    to_coupling = coupling_inputs(parts, *given)
     num_own = parts.estimator.num_batches
     if parts.coupling.traits.num_fresh:
         batches, noises = inputs.batches[num_own:], inputs.potential_noises[num_own:]
         fresh = further_energies(parts, state, batches, noises, iteration)
         noise = {"noise_covariance": fresh.noise_covariance, "num_examples": fresh.num_examples}
         to_coupling = to_coupling._replace(fresh_energies=fresh.energies, **noise)
-    if parts.kernel.is_adjusted:
-        to_coupling = to_coupling._replace(accepted=jax.vmap(parts.kernel.was_accepted)(state.kernel))
+    before = state._replace(estimator=estimator, model_state=estimated.model_state)
+    move = lambda state, *given: _moved(parts, state, *given)  # noqa: E731
+    after = apart(parts.is_apart, iteration, move, before, estimated, inputs, to_coupling, is_update=True)
+    return after, estimated.energy
+
+
+def _moved(
+    parts: Parts, state: State, estimated: EnergyAndGradient, inputs: Inputs, to_coupling: CouplingInputs
+) -> State:
+    """The state after the coupling and the move; its model state is that of the estimates."""
+    iteration = to_coupling.iteration
     coupling, move = parts.coupling.update(state.coupling, inputs.coupling, to_coupling)
+    move = parts.own(move)
 
     def multiply(kernel, gradient, move):
         return multiplied(parts, kernel.position, gradient, move.multiplier)
@@ -125,10 +163,37 @@ def iterate(parts: Parts, state: State, inputs: Inputs, iteration: Array) -> tup
     if parts.draws_reference:
         kernel = _with_reference_draws(parts, kernel, inputs.words, move.multiplier == 0.0)
     if parts.kernel.is_adjusted:
-        before = state._replace(estimator=estimator, estimated=estimated)
         move = move._replace(iteration=jnp.broadcast_to(iteration, move.step_size.shape))
-        return _settle(parts, before, kernel, coupling, move, inputs), estimated.energy
-    return State(kernel, estimator, coupling, estimated.model_state), estimated.energy
+        return _settle(parts, state._replace(estimated=estimated), kernel, coupling, move, inputs)
+    return State(kernel, state.estimator, coupling, state.model_state)
+
+
+def apart(
+    is_apart: bool,
+    iteration: Array,
+    function: Callable[..., Any],
+    first: Any,
+    *others: Any,
+    is_update: bool = False,
+) -> Any:
+    """`function(first, *others)`, compiled apart from what surrounds it if `is_apart`. An update returns a tree like `first`.
+
+    A processor rounds a * b + c once or twice, depending on what the compiler sees at once. Devices exchange energies in the middle
+    of an iteration; one device compiles its two parts apart, too, so that the draws are the same.
+    """
+    if not is_apart:
+        return function(first, *others)
+
+    def once(turn, held):
+        # The barrier ties the arguments to the loop, from which XLA would hoist all.
+        given, _ = lax.optimization_barrier(((held if is_update else first, others), turn))
+        return function(given[0], *given[1])
+
+    start = first
+    if not is_update:
+        shapes = jax.eval_shape(function, first, *others)
+        start = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
+    return lax.fori_loop(iteration, iteration + (iteration >= 0).astype(jnp.int32), once, start)
 
 
 def _estimate(parts: Parts, state: State, position: Any, inputs: Inputs) -> tuple[Any, EnergyAndGradient]:
@@ -146,7 +211,8 @@ def _estimate(parts: Parts, state: State, position: Any, inputs: Inputs) -> tupl
     own_batches = None if is_shared else inputs.batches[:num_own]
     own_noises = inputs.potential_noises[:num_own]
     arguments = (state.estimator, position, state.model_state, own_noises, inputs.probe, own_batches)
-    return over_chains(parts.chain_mode, estimate, *arguments, drops_axis_of_one=True)
+    # One chain of several keeps its axis, so that the number of devices does not matter.
+    return over_chains(parts.chain_mode, estimate, *arguments, drops_axis_of_one=parts.shard is None)
 
 
 def _settle(parts: Parts, state: State, proposed: Any, coupling: Any, move: Move, inputs: Inputs) -> State:
@@ -238,15 +304,24 @@ def further_energies(
 
 
 def coupling_inputs(
-    parts: Parts, energies: Array, prior_energies: Array, iteration: Array, residuals: Array | None = None
+    parts: Parts,
+    energies: Array,
+    prior_energies: Array,
+    iteration: Array,
+    residuals: Array | None = None,
+    accepted: Array | None = None,
 ) -> CouplingInputs:
-    """What the coupling reads of energies (..., P) and residuals (..., P, examples) at an iteration."""
+    """What the coupling reads of energies (..., P), residuals (..., P, examples) and accepted proposals at an iteration."""
+    if parts.shard is not None and parts.gathers:
+        energies, prior_energies, residuals, accepted = _gathered(
+            parts.shard, energies, prior_energies, residuals, accepted
+        )
     schedules = parts.step_size, parts.temperature
     step_size, temperature = (jnp.asarray(as_schedule(one)(iteration), energies.dtype) for one in schedules)
     read_energies = energies if parts.potential.coupling_includes_prior else energies - prior_energies
     fields = (read_energies, prior_energies, jnp.isfinite(energies), step_size, temperature, iteration)
     if residuals is None:
-        return CouplingInputs(*fields)
+        return CouplingInputs(*fields, accepted=accepted)
     if parts.potential.is_batch_shared:
         covariance = residuals @ jnp.swapaxes(residuals, -1, -2)
     else:
@@ -254,4 +329,19 @@ def coupling_inputs(
         covariance = variances[..., None] * jnp.eye(residuals.shape[-2], dtype=residuals.dtype)
     # Examples that pad a short batch have residual zero.
     is_used = jnp.any(residuals != 0.0, axis=tuple(range(residuals.ndim - 1)))
-    return CouplingInputs(*fields, noise_covariance=covariance, num_examples=jnp.sum(is_used))
+    noise = {"noise_covariance": covariance, "num_examples": jnp.sum(is_used)}
+    return CouplingInputs(*fields, accepted=accepted, **noise)
+
+
+def _gathered(
+    shard: Shard, energies: Array, prior_energies: Array, residuals: Array | None, accepted: Array | None
+) -> tuple[Array, Array, Array | None, Array | None]:
+    """The same of all chains, by one exchange of a few numbers per chain."""
+    columns = [energies[..., None], prior_energies[..., None]]
+    columns += [] if accepted is None else [accepted[..., None]]
+    columns += [] if residuals is None else [residuals]
+    together = shard.gather(jnp.concatenate([part.astype(energies.dtype) for part in columns], axis=-1), -2)
+    number = 2 + (accepted is not None)
+    is_accepted = None if accepted is None else together[..., 2] > 0.0
+    rest = None if residuals is None else together[..., number:].astype(residuals.dtype)
+    return together[..., 0], together[..., 1].astype(prior_energies.dtype), rest, is_accepted

@@ -17,11 +17,13 @@ from isotherm.engine import program_cache
 from isotherm.engine.blocks import Block, Buffers, Carry, Times, chunk, segment
 from isotherm.engine.chain_mode import over_chains
 from isotherm.engine.graphs import options_for
-from isotherm.engine.iteration import Parts, State, init_state, iterate
+from isotherm.engine.iteration import Parts, State, apart, init_state, iterate
 from isotherm.engine.packing import Packing
 from isotherm.engine.periodic_work import add_pieces, couple, outside, refresh, work_inside
 from isotherm.engine.random_inputs import Keys, Stream, draw_batches, draw_noise
 from isotherm.engine.records import Records, Trace, choose_chains, init_milestones, zeros
+from isotherm.engine.sharding import CHAINS, RUNS, Shard, Sharding, Spec
+from isotherm.engine.whole_loops import ALWAYS, MAX_WHOLE_LOOP, NEVER
 from isotherm.foundation.parts import Part, Static
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -35,6 +37,8 @@ _GROUP_BYTES = 4_096
 _MAX_GROUP = 32
 _BUFFER_BYTES = 32 << 20
 _MIN_RECORDS = 256
+# The name under which a sharded program observes the chains that it records.
+_RECORDED = "recorded chains"
 # With less thinning, weighing every iteration costs less than ending groups at those that are kept.
 _FEW_ITERATIONS = 4
 
@@ -45,13 +49,23 @@ def identity(position: Any) -> Any:
 
 
 def _compiled(donated: tuple[int, ...] = (), has_graphs: bool = False) -> Callable[[F], F]:
-    """Compile a method. It overwrites the arguments at the places `donated`; `self` is the first."""
+    """Compile a method, for one device or several. It overwrites the arguments at the places `donated`; `self` is the first."""
 
     def decorate(method: F) -> F:
         @functools.wraps(method)
         def call(self: "Program", *arguments: Any) -> Any:
             options = options_for(self.parts.chain_mode) if has_graphs else ()
-            return program_cache.call(method, self, *arguments, donated=donated, options=options)
+            function = method if self.sharding is None else sharded
+            limit = ALWAYS if self.parts.is_small else NEVER
+            given = {"donated": donated, "options": options, "max_whole_loop": limit}
+            return program_cache.call(function, self, *arguments, **given)
+
+        def sharded(self: "Program", *arguments: Any) -> Any:
+            assert self.sharding is not None
+            before, after = getattr(_Specs(self), method.__name__)(*arguments)
+            local = lambda program, *given: method(program.on_one_device(), *given)  # noqa: E731
+            specs = {"in_specs": (_Specs(self).program(), *before), "out_specs": after}
+            return jax.shard_map(local, mesh=self.sharding.mesh, check_vma=False, **specs)(self, *arguments)
 
         return call  # pyright: ignore[reportReturnType]
 
@@ -75,10 +89,18 @@ class Program(Part):
     max_records: Static[int]  # Of one call.
     max_records_per_chunk: Static[int]  # At least 2.
     weighs_all: Static[bool]  # Every iteration is weighed, not only those recorded.
+    sharding: Static[Sharding | None] = (
+        None  # Of several devices. Sizes L, G and those of buffers are then those of one device.
+    )
 
-    @_compiled()
     def init(self, position: Any) -> tuple[Carry, Records]:
         """The carry of runs that start at `position`, leaves (*lanes, ...), and empty buffers."""
+        if self.sharding is not None:
+            position = self.sharding.placed(position, _Specs(self).lanes, self._numbers)
+        return self._init(position)
+
+    @_compiled()
+    def _init(self, position: Any) -> tuple[Carry, Records]:
         position = self.packing.pack(position)
         state = self.over_runs(init_state, position, mode="vmap")
         carry = Carry(state, init_milestones(self.lanes, self.energy_dtype, position, self.tracks_best))
@@ -86,8 +108,73 @@ class Program(Part):
         return jax.tree.map(lambda leaf: lax.convert_element_type(leaf, leaf.dtype), carry), self.empty_records(state)
 
     def carry_like(self, position: Any) -> Carry:
-        """The shapes of `init(position)`."""
-        return jax.eval_shape(inspect.unwrap(Program.init), self, position)[0]
+        """The shapes of `init(position)`, as they are on the host."""
+        return jax.eval_shape(inspect.unwrap(Program._init), self, position)[0]
+
+    def on_one_device(self) -> "Program":
+        """The program of the runs and chains on one device, inside a sharded program."""
+        sharding = self.sharding
+        if sharding is None:
+            return self
+        size = sharding.size_on(CHAINS, self.num_chains)
+        shard = Shard(sharding.over_chains, size, self.num_chains) if sharding.over_chains > 1 else None
+        runs = None if self.num_runs is None else sharding.size_on(RUNS, self.num_runs)
+        parts = self.parts.replace_unchecked(shard=shard)
+        return self.replace_unchecked(parts=parts, num_runs=runs, num_chains=size, sharding=None)
+
+    def on_devices(self, carry: Carry) -> Carry:
+        """A carry from the host."""
+        if self.sharding is None:
+            return carry
+        return self.sharding.placed(carry, _Specs(self).carry, self._numbers)
+
+    def to_host(self, carry: Carry) -> Carry:
+        """A whole carry on the host, whatever the devices."""
+        if self.sharding is None:
+            return carry
+        return self.sharding.whole(carry, _Specs(self).carry, self._numbers)
+
+    def whole(self, tree: Any, axes: str) -> Any:
+        """Arrays with leading axes of "lanes", or of what the coupling knows, "coupled", on the host, whatever the devices."""
+        if self.sharding is None:
+            return tree
+        return self.sharding.whole(tree, getattr(_Specs(self), axes), self._numbers)
+
+    def records_to_host(self, records: Records) -> Records:
+        """Whole records on the host."""
+        if self.sharding is None:
+            return jax.device_get(records)
+        found = self.sharding.whole(records, _Specs(self).records, self._numbers if self._records_all else {})
+        observed = dict(self.sharding.whole(records.observed, _Specs(self).observed, self._numbers))
+        recorded = observed.pop(_RECORDED, None)
+        found = found._replace(observed=observed)
+        if recorded is None:
+            return found
+        # Every device holds a chain where its own would be; the one with the recorded chain is right.
+        owner = recorded // self.sharding.size_on(CHAINS, self.num_chains)
+        axis, places = recorded.ndim - 1, owner * recorded.shape[-1] + np.arange(recorded.shape[-1])
+        runs = (slice(None), slice(self.num_runs)) if self.num_runs is not None else (slice(None),)
+
+        def choose(leaf):
+            leaf = leaf[runs]
+            index = places.reshape(places.shape + (1,) * (leaf.ndim - places.ndim))
+            return np.take_along_axis(leaf, index, axis)
+
+        scalars = jax.tree.map(choose, found._replace(observed={}))
+        return scalars._replace(observed=observed)
+
+    @property
+    def _numbers(self) -> dict[str, int]:
+        """The true sizes of the axes of devices."""
+        return {CHAINS: self.num_chains} | ({} if self.num_runs is None else {RUNS: self.num_runs})
+
+    @property
+    def _records_all(self) -> bool:
+        coupling = self.parts.coupling
+        state = jax.eval_shape(lambda: coupling.init(self.num_chains))
+        return not (self.sharding and self.sharding.over_chains > 1) or (
+            jax.eval_shape(coupling.observe, state).recorded is None
+        )
 
     @_compiled(donated=(3, 4), has_graphs=True)
     def advance(
@@ -109,9 +196,15 @@ class Program(Part):
         limit: Any = np.asarray(target, self.energy_dtype)
         return Block(numbers[0], limit, *numbers[1:])
 
-    @_compiled()
     def statistics(self, carry: Carry) -> dict[str, Any]:
-        """Milestones and the statistics of kernel and coupling."""
+        """Milestones and the statistics of kernel and coupling, on the host if there are several devices."""
+        found = self._statistics(carry)
+        if self.sharding is None:
+            return found
+        return self.sharding.whole(found, _Specs(self).of_statistics(carry), self._numbers)
+
+    @_compiled()
+    def _statistics(self, carry: Carry) -> dict[str, Any]:
         state, coupled = carry.state, {}
         if jax.tree.leaves(state.coupling):
             coupled = self.over_runs(lambda parts, s: parts.coupling.statistics(s), state.coupling, mode="vmap")
@@ -192,17 +285,20 @@ class Program(Part):
         """Random inputs of L iterations, except batches: leaves (L, *lanes, ...)."""
         return self.over_runs(lambda parts, *g: draw_noise(parts, g[0], iterations, g[1]), keys, position, out_axes=1)
 
-    def log_weights(self, state: State) -> Array:
+    def log_weights(self, state: State, iteration: Array) -> Array:
         """Log weights of the positions of the last iteration."""
-        found = self.over_runs(lambda parts, coupling: parts.coupling.log_weights(coupling), state.coupling)
-        return found.astype(self.energy_dtype)
+
+        def one(parts, coupling):
+            return parts.own(apart(parts.is_apart, iteration, parts.coupling.log_weights, coupling))
+
+        return self.over_runs(one, state.coupling).astype(self.energy_dtype)
 
     def observe(self, state: State) -> Observed:
         """What the couplings record."""
         # A coupling without state has no leaves to map over.
         if not jax.tree.leaves(state.coupling):
-            return self.parts.coupling.observe(state.coupling)
-        return self.over_runs(lambda parts, coupling: parts.coupling.observe(coupling), state.coupling)
+            return _observed(self.parts, state.coupling)
+        return self.over_runs(lambda parts, coupling: _observed(parts, coupling), state.coupling)
 
     def keep(self, position: Any, model_state: Any, recorded: Array | None) -> tuple[Any, Any]:
         """What a record keeps of positions (*lanes, ...)."""
@@ -238,15 +334,110 @@ class Program(Part):
 
     def preconditioner(self, carry: Carry) -> Any:
         """Factors on the gradients at the end, like positions; None if the kernel has none."""
+        return self.whole(self._preconditioner(carry), "lanes")
+
+    @_compiled()
+    def _preconditioner(self, carry: Carry) -> Any:
         of_run = lambda parts, kernel: jax.vmap(parts.kernel.preconditioner)(kernel)  # noqa: E731
         factors = self.over_runs(of_run, carry.state.kernel, mode="vmap")
         return self.packing.unpack(factors) if jax.tree.leaves(factors) else None
 
 
+def _observed(parts: Parts, coupling: Any) -> Observed:
+    """What a coupling records; the places of chains on this device, beside their numbers, where others have some."""
+    found = parts.coupling.observe(coupling)
+    if parts.shard is None or not parts.gathers or found.recorded is None:
+        return found
+    return Observed({**found.values, _RECORDED: found.recorded}, parts.shard.place_of(found.recorded))
+
+
+class _Specs:
+    """How arguments and results of a sharded program lie on its devices: prefixes of trees."""
+
+    def __init__(self, program: Program):
+        runs = () if program.num_runs is None else (RUNS,)
+        self._program = program
+        self.runs, self.lanes, self.nowhere = Spec(*runs), Spec(*runs, CHAINS), Spec()
+        reads_others = program.parts.coupling.traits.reads_others
+        self.coupled = self.runs if reads_others else self.lanes
+        state = State(self.lanes, self.lanes, self.coupled, self.lanes, self.lanes)
+        self.carry = Carry(state, self.lanes)  # pyright: ignore[reportArgumentType]
+        self.observed = Spec(None, *self.coupled)
+        kept = Spec(None, *self.lanes)
+        self.records = Records(kept, kept, kept, kept, self.observed)  # pyright: ignore[reportArgumentType]
+
+    def program(self) -> Any:
+        """Parts of a sweep belong to runs; all else is everywhere."""
+        program = self._program
+        parts = jax.tree.map(lambda _: self.runs if program.is_swept else self.nowhere, program.parts)
+        potential = jax.tree.map(lambda _: self.nowhere, program.parts.potential)
+        return program.replace_unchecked(parts=parts.replace_unchecked(potential=potential))
+
+    def keys(self) -> Keys:
+        shared = {"potential_shared", "batch_shared", "coupling", "measured_shared", "measured_batch_shared"}
+        return Keys(*(self.runs if name in shared else self.lanes for name in Keys._fields))  # pyright: ignore[reportArgumentType]
+
+    def stream(self, given: Any) -> Any:
+        if not isinstance(given, Stream):
+            return self.nowhere
+        # Leaves (R, L, B, n, ...), or (R, L, B, P, n, ...).
+        own = self.runs if self._program.parts.potential.is_batch_shared else Spec(*self.runs, None, None, CHAINS)
+        return Stream(self.nowhere, own, own, self.nowhere)  # pyright: ignore[reportArgumentType]
+
+    def pieces(self) -> Any:
+        """Pieces of all data, which runs share."""
+        return Stream(self.nowhere, self.nowhere, self.nowhere, self.nowhere)  # pyright: ignore[reportArgumentType]
+
+    def _init(self, position: Any) -> Any:
+        return (self.lanes,), (self.carry, self.records)
+
+    def advance(self, keys: Any, stream: Any, carry: Any, records: Any, block: Any) -> Any:
+        given = (self.keys(), self.stream(stream), self.carry, self.records, self.nowhere)
+        return given, (self.carry, self.records, self.nowhere)
+
+    def of_statistics(self, carry: Any) -> Any:
+        """Names of a coupling's statistics replace those of the kernel."""
+        program = self._program
+        coupled = program.parts.coupling.traits.reads_others and jax.tree.leaves(carry.state.coupling)
+        names = _names_of_statistics(program) if coupled else ()
+        shapes = jax.eval_shape(inspect.unwrap(Program._statistics), program.replace_unchecked(sharding=None), carry)
+        return {name: self.runs if name in names else self.lanes for name in shapes}
+
+    def _statistics(self, carry: Any) -> Any:
+        return (self.carry,), self.of_statistics(carry)
+
+    def _preconditioner(self, carry: Any) -> Any:
+        return (self.carry,), self.lanes
+
+    def couple(self, keys: Any, stream: Any, carry: Any, iteration: Any) -> Any:
+        return (self.keys(), self.stream(stream), self.carry, self.nowhere), self.carry
+
+    def refresh(self, stream: Any, carry: Any, energies: Any) -> Any:
+        return (self.pieces(), self.carry, self.lanes), self.carry
+
+    def add_pieces(self, stream: Any, count: Any, carry: Any, sums: Any) -> Any:
+        return (self.pieces(), self.nowhere, self.carry, self.lanes), self.lanes
+
+
+def _names_of_statistics(program: Program) -> tuple[str, ...]:
+    coupling = program.parts.coupling
+    found = jax.eval_shape(lambda: coupling.statistics(coupling.init(program.num_chains)))
+    return tuple(found)
+
+
+def is_small(num_lanes: int, one: Any, num_traced: int) -> bool:
+    """Whether iterations of positions like `one` are compiled into one function on a CPU.
+
+    `num_lanes` counts the chains of all runs on all devices; `num_traced` numbers are computed for an energy.
+    """
+    size = sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(one))
+    return 4 * num_lanes * (num_traced + 4 * size) <= MAX_WHOLE_LOOP
+
+
 def sizes_of(
     parts: Parts, num_lanes: int, one: Any, coupling_state: Any, thinning: int, num_records: int
 ) -> dict[str, Any]:
-    """The sizes of a `Program` for positions like `one`; `num_lanes` counts the chains of all runs."""
+    """The sizes of a `Program` for positions like `one`; `num_lanes` counts the chains of all runs on one device."""
     model_state = jax.tree.leaves(parts.potential.init_model_state())
     size = sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(one)) + sum(np.size(leaf) for leaf in model_state)
     # Few values of this, so that runs of similar lengths share a program.

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from isotherm.engine.graphs import compile_with_graphs
-from isotherm.engine.whole_loops import whole_loops
+from isotherm.engine.whole_loops import MAX_WHOLE_LOOP, whole_loops
 from isotherm.foundation.dependencies import dependencies
 from isotherm.foundation.parts import functions_of
 from isotherm.foundation.transfers import transfers_on_purpose
@@ -21,7 +21,11 @@ _READ: dict[Any, Any] = {}
 
 @transfers_on_purpose
 def call(
-    function: Callable[..., Any], *arguments: Any, donated: tuple[int, ...] = (), options: tuple[Any, ...] = ()
+    function: Callable[..., Any],
+    *arguments: Any,
+    donated: tuple[int, ...] = (),
+    options: tuple[Any, ...] = (),
+    max_whole_loop: int = MAX_WHOLE_LOOP,
 ) -> Any:
     """`function(*arguments)`, compiled. Arguments at the places `donated` are overwritten; `options` are pairs for the compiler.
 
@@ -35,15 +39,15 @@ def call(
         return function(*jax.tree.map(jnp.asarray, arguments))
     if config.jax_debug_nans or config.jax_debug_infs:
         with jax.debug_nans(False), jax.debug_infs(False):
-            return call(function, *arguments, donated=donated, options=options)
+            return call(function, *arguments, donated=donated, options=options, max_whole_loop=max_whole_loop)
     parts = [jax.tree.flatten(argument) for argument in arguments]
     leaves, structures = [part[0] for part in parts], tuple(part[1] for part in parts)
     shapes = tuple((np.shape(leaf), _dtype(leaf)) for part in leaves for leaf in part)
     # Default dtypes inside a function follow `jax_enable_x64`, whatever the arguments.
-    key = (function, structures, shapes, donated, options, jnp.result_type(float))
+    key = (function, structures, shapes, donated, options, max_whole_loop, jnp.result_type(float))
     program = _PROGRAMS.get(key)
     if program is None:
-        program = _PROGRAMS[key] = _compile(function, structures, leaves, donated, dict(options))
+        program = _PROGRAMS[key] = _compile(function, structures, leaves, donated, dict(options), max_whole_loop)
         for structure in structures:
             for held in functions_of(structure):
                 weakref.finalize(held, _PROGRAMS.pop, key, None).atexit = False
@@ -92,7 +96,7 @@ def num_programs() -> int:
     return len(_PROGRAMS)
 
 
-def _compile(function, structures, leaves, donated, options) -> Callable[..., Any]:
+def _compile(function, structures, leaves, donated, options, max_whole_loop) -> Callable[..., Any]:
     found = []
 
     def flat(*given):
@@ -102,7 +106,7 @@ def _compile(function, structures, leaves, donated, options) -> Callable[..., An
         return results
 
     lowered = jax.jit(flat, donate_argnums=donated, keep_unused=True).lower(*leaves)
-    with whole_loops():
+    with whole_loops(max_whole_loop):
         program = _with_options(lowered, options) if options else lowered.compile()
     structure = found[0]
     return lambda *given: jax.tree.unflatten(structure, program(*given))

@@ -69,7 +69,7 @@ def draw_noise(parts: Parts, keys: Keys, iterations: Array, position: Any) -> In
         probe = jax.vmap(signs, out_axes=1)(keys.probe)
     own, shared = keys.potential, keys.potential_shared
     noises = potential_noises(parts.potential, shared, own, iterations, one, parts.num_batches)
-    coupling = parts.coupling.draw(keys.coupling, iterations, len(keys.kernel))
+    coupling = parts.coupling.draw(keys.coupling, iterations, parts.num_coupled(len(keys.kernel)))
     own_words = None
     if parts.needs_words:
         own_words = jax.vmap(lambda key: words(key, iterations, 2), out_axes=1)(keys.words)

@@ -14,6 +14,10 @@ _LIMIT = "xla_cpu_small_while_loop_byte_threshold"
 # XLA compiles a loop on a CPU into one function if its body touches fewer bytes than this (by default 1,024); otherwise it
 # calls each operation by itself, which takes two to seven times as long for a few hundred operations on small arrays.
 MAX_WHOLE_LOOP = 16_384
+# The two forms round differently, and the bytes that XLA counts are those of one device. So that draws do not depend on the number
+# of devices, small iterations always are one function, and others never: by the numbers of all devices. The limit is below the
+# bytes of the random numbers of a chunk, whose loop is faster in pieces.
+ALWAYS, NEVER = 4 * MAX_WHOLE_LOOP, 0
 # Places in XLA's protocol: executable_build_options, its debug_options, and their map xla_backend_extra_options.
 _FIELD_NUMBERS = (3, 3, 500)
 
@@ -26,8 +30,8 @@ def whole_loops_flag(max_bytes: int) -> str:
 
 
 @contextlib.contextmanager
-def whole_loops() -> Iterator[None]:
-    """Programs compiled by this thread in this context have the raised limit, unless `XLA_FLAGS` sets such options.
+def whole_loops(max_bytes: int = MAX_WHOLE_LOOP) -> Iterator[None]:
+    """Programs compiled by this thread in this context have this limit, unless `XLA_FLAGS` sets such options.
 
     `jax.jit` refuses this option, so it is added to the options that JAX hands to XLA. Delete this when `compiler_options`
     takes `xla_backend_extra_options`. Where JAX or XLA have changed, programs are compiled without it, and small loops run
@@ -37,11 +41,11 @@ def whole_loops() -> Iterator[None]:
         yield
         return
     _wrap_compile_options()
-    _local.is_raised = True
+    _local.max_bytes = max_bytes
     try:
         yield
     finally:
-        _local.is_raised = False
+        _local.max_bytes = None
 
 
 def _wrap_compile_options() -> None:
@@ -57,15 +61,16 @@ def _wrap_compile_options() -> None:
     @functools.wraps(original)
     def get_compile_options(*args: Any, **keywords: Any) -> Any:
         options = original(*args, **keywords)
-        return _with_limit(options) if getattr(_local, "is_raised", False) else options
+        max_bytes = getattr(_local, "max_bytes", None)
+        return options if max_bytes is None else _with_limit(options, max_bytes)
 
     get_compile_options.adds_limit = True  # pyright: ignore[reportAttributeAccessIssue]
     compiler.get_compile_options = get_compile_options
 
 
-def _with_limit(options: Any) -> Any:
+def _with_limit(options: Any, max_bytes: int) -> Any:
     try:
-        entry = _field(1, _LIMIT.encode()) + _field(2, str(MAX_WHOLE_LOOP).encode())
+        entry = _field(1, _LIMIT.encode()) + _field(2, str(max_bytes).encode())
         for number in reversed(_FIELD_NUMBERS):
             entry = _field(number, entry)
         # Fields of a message that are appended to it are merged into it.

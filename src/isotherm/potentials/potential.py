@@ -5,6 +5,7 @@ n out of N examples, and the density at temperature tau is exp(-U(x) / tau). The
 """
 
 import dataclasses
+import math
 import re
 import zlib
 from collections.abc import Iterator
@@ -177,21 +178,27 @@ def innermost(potential: Any) -> Any:
 
 
 class EnergyTrace(NamedTuple):
-    """The dtype and argument shapes of a traced energy, and a checksum of its operations and captured numbers."""
+    """The dtype and argument shapes of a traced energy, a checksum of its operations and captured numbers, and its size."""
 
     dtype: str
     shapes: str
     fingerprint: int
+    size: int  # Numbers that it computes, without drawing batches and noise.
 
 
 def energy_trace(potential: Potential, one: Any) -> EnergyTrace:
     """Trace the energy at positions like `one`, without running it. Refuses an energy that is not a real scalar."""
 
-    def energy(position, potential):
+    def inputs(position, potential):
         words, zero = jnp.zeros(2, jnp.uint32), jnp.zeros((), jnp.int32)
         noise = jax.tree.map(lambda leaf: leaf[0], potential.draw(words, words, zero[None], position))
-        batch = potential.batch(words, zero)
+        return potential.batch(words, zero), noise
+
+    def evaluated(position, potential, batch, noise):
         return potential.evaluate(position, batch, noise, potential.init_model_state()).energy
+
+    def energy(position, potential):
+        return evaluated(position, potential, *inputs(position, potential))
 
     shapes = [leaf.shape for leaf in jax.tree.leaves(one)]
     where = f"It was called with a position of shapes {shapes}."
@@ -207,7 +214,19 @@ def energy_trace(potential: Potential, one: Any) -> EnergyTrace:
         array = np.ascontiguousarray(number)
         fingerprint = zlib.crc32(f"{array.dtype}{array.shape}".encode(), fingerprint)
         fingerprint = zlib.crc32(array.view(np.uint8).data if array.size else b"", fingerprint)
-    return EnergyTrace(str(dtype), str(traced.in_avals), fingerprint)
+    size = _size_of(jax.make_jaxpr(evaluated)(one, potential, *jax.eval_shape(inputs, one, potential)))
+    return EnergyTrace(str(dtype), str(traced.in_avals), fingerprint, size)
+
+
+def _size_of(traced: Any) -> int:
+    """Numbers that a jaxpr computes, with nested ones."""
+    total = 0
+    for equation in getattr(traced, "jaxpr", traced).eqns:
+        total += sum(math.prod(getattr(out.aval, "shape", ())) for out in equation.outvars)
+        for parameter in jax.tree.leaves(tuple(equation.params.values()), is_leaf=lambda part: hasattr(part, "eqns")):
+            if hasattr(parameter, "eqns"):
+                total += _size_of(parameter)
+    return total
 
 
 def _numbers_in(traced: Any) -> Iterator[Any]:

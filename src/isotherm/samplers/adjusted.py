@@ -10,7 +10,7 @@ from isotherm.exchange import Corrected
 from isotherm.foundation.schedules import Schedule
 from isotherm.kernels import GHMC, MALA, within
 from isotherm.kernels.wrapped import scaled
-from isotherm.samplers.constructor import Box, constructor
+from isotherm.samplers.constructor import Box, StepSize, constructor
 from isotherm.samplers.exchange_options import (
     ExchangeOptions,
     Steps,
@@ -23,7 +23,7 @@ from isotherm.samplers.sampler import AnySampler, Sampler
 
 
 @constructor()
-def mala(step_size: Schedule, *, temperature: Schedule = 1.0, box: Box = None) -> Sampler:
+def mala(step_size: StepSize, *, temperature: Schedule = 1.0, box: Box = None) -> Sampler:
     """The Metropolis-adjusted Langevin algorithm: samples exp(-U / T) exactly, with one gradient per iteration.
 
         y = x - eps g(x) + sqrt(2 eps T) xi
@@ -55,7 +55,7 @@ def mala(step_size: Schedule, *, temperature: Schedule = 1.0, box: Box = None) -
 
 @constructor()
 def ghmc(
-    step_size: Schedule, *, temperature: Schedule = 1.0, friction: float = GHMC.friction, box: Box = None
+    step_size: StepSize, *, temperature: Schedule = 1.0, friction: float = GHMC.friction, box: Box = None
 ) -> Sampler:
     """Generalized Hamiltonian Monte Carlo: `sghmc` with a Metropolis test for every step. Samples exp(-U / T) exactly.
 

@@ -12,6 +12,9 @@ from isotherm.kernels.wrapped import Box as Box
 from isotherm.kernels.wrapped import scaled
 from isotherm.samplers.sampler import AnySampler, FoundStep, Specification, StepSearch
 
+# A number, a function of the iteration, an array or a tree like the position, or "auto".
+StepSize = Any
+
 F = TypeVar("F", bound=Callable[..., AnySampler])
 
 # Descriptions of arguments that constructors share.

@@ -10,7 +10,7 @@ from isotherm.foundation.errors import refuse
 from isotherm.foundation.gains import PolynomialGain
 from isotherm.foundation.schedules import Schedule
 from isotherm.kernels import PSGLD, SGHMC, SGLD, limited
-from isotherm.samplers.constructor import Box, constructor
+from isotherm.samplers.constructor import Box, StepSize, constructor
 from isotherm.samplers.contour_options import (
     ContourOptions,
     WeightedOptions,
@@ -24,7 +24,7 @@ _AWSGLD_GAIN = PolynomialGain(100.0, 0.75, 1000.0)
 
 
 @contour_constructor
-def csgld(step_size: Schedule, *, partition: Any = "auto", **options: Unpack[ContourOptions]) -> AnySampler:
+def csgld(step_size: StepSize, *, partition: Any = "auto", **options: Unpack[ContourOptions]) -> AnySampler:
     """Contour SGLD: every chain learns the weights theta of energy bins of its own, and moves freely up and down in energy.
 
         psi = 1 + zeta T (log theta(J) - log theta(J - 1)) / width,        J the bin of U(x)
@@ -58,7 +58,7 @@ def csgld(step_size: Schedule, *, partition: Any = "auto", **options: Unpack[Con
 
 @contour_constructor
 def csghmc(
-    step_size: Schedule, *, partition: Any = "auto", friction: float = SGHMC.friction, **options: Unpack[ContourOptions]
+    step_size: StepSize, *, partition: Any = "auto", friction: float = SGHMC.friction, **options: Unpack[ContourOptions]
 ) -> AnySampler:
     """Contour SGHMC: `csgld` with momentum.
 
@@ -90,7 +90,7 @@ def csghmc(
 
 
 @contour_constructor
-def icsgld(step_size: Schedule, *, partition: Any = "auto", **options: Unpack[ContourOptions]) -> AnySampler:
+def icsgld(step_size: StepSize, *, partition: Any = "auto", **options: Unpack[ContourOptions]) -> AnySampler:
     """Interacting contour SGLD: all chains learn the weights theta of energy bins together, and move freely up and down in energy.
 
         psi = 1 + zeta T (log theta(J) - log theta(J - 1)) / width,        J the bin of U(x)
@@ -125,7 +125,7 @@ def icsgld(step_size: Schedule, *, partition: Any = "auto", **options: Unpack[Co
 
 @contour_constructor
 def icsghmc(
-    step_size: Schedule, *, partition: Any = "auto", friction: float = SGHMC.friction, **options: Unpack[ContourOptions]
+    step_size: StepSize, *, partition: Any = "auto", friction: float = SGHMC.friction, **options: Unpack[ContourOptions]
 ) -> AnySampler:
     """Interacting contour SGHMC: `icsgld` with momentum.
 
@@ -159,7 +159,7 @@ def icsghmc(
 
 @contour_constructor
 def picsgld(
-    step_size: Schedule,
+    step_size: StepSize,
     *,
     partition: Any = "auto",
     decay: float = PSGLD.decay,
@@ -202,7 +202,7 @@ def picsgld(
 
 @constructor()
 def ksgld(
-    step_size: Schedule,
+    step_size: StepSize,
     *,
     partition: Any,
     theta: Any,
@@ -254,7 +254,7 @@ def ksgld(
 
 @constructor(WeightedOptions)
 def awsgld(
-    step_size: Schedule,
+    step_size: StepSize,
     *,
     partition: Any,
     max_displacement: float | None = None,

@@ -1,7 +1,7 @@
 """Samplers of replicas that exchange rungs by corrected swaps, on energies of batches or with a control variate."""
 
 import dataclasses
-from typing import Unpack
+from typing import Literal, Unpack
 
 from isotherm.estimators import ControlVariate, Plain
 from isotherm.exchange import Corrected, Ladder
@@ -265,7 +265,7 @@ def vr_resghmc(
 
 @cyclical_exchange_constructor
 def cvr_resghmc(
-    step_size: float,
+    step_size: float | Literal["auto"],
     *,
     cycle_length: int,
     temperatures: Temperatures = NETWORK_TEMPERATURES,

@@ -1,7 +1,7 @@
 """Shared options of samplers with corrected swaps, and how their parts are put together."""
 
 import dataclasses
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from isotherm.kernels import Kernel, within
 from isotherm.samplers.constructor import Box, constructor
 from isotherm.samplers.sampler import AnySampler, Sampler, Specification
 
-Steps = float | tuple[float, ...]
+Steps = float | tuple[float, ...] | Literal["auto"]
 Temperatures = tuple[float, ...]
 
 LADDERS = "A `Sampler` for `iso.sample`, which runs two independent ladders unless `num_ladders` says otherwise."

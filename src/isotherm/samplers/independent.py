@@ -3,7 +3,7 @@
 from isotherm.foundation.errors import check_real, refuse
 from isotherm.foundation.schedules import CollectionWindow, CyclicalCosine, CyclicalTemperature, Schedule
 from isotherm.kernels import PSGLD, SGD, SGHMC, SGLD, Kernel, MomentumSGD, Stein, within
-from isotherm.samplers.constructor import Box, constructor
+from isotherm.samplers.constructor import Box, StepSize, constructor
 from isotherm.samplers.sampler import Sampler
 
 _cyclical_constructor = constructor(
@@ -15,7 +15,7 @@ _cyclical_constructor = constructor(
 
 
 @constructor()
-def sgd(step_size: Schedule, *, box: Box = None) -> Sampler:
+def sgd(step_size: StepSize, *, box: Box = None) -> Sampler:
     """Stochastic gradient descent.
 
         x <- x - eps g
@@ -39,7 +39,7 @@ def sgd(step_size: Schedule, *, box: Box = None) -> Sampler:
 
 
 @constructor()
-def msgd(step_size: Schedule, *, friction: float = MomentumSGD.friction, box: Box = None) -> Sampler:
+def msgd(step_size: StepSize, *, friction: float = MomentumSGD.friction, box: Box = None) -> Sampler:
     """Stochastic gradient descent with momentum.
 
         v <- (1 - alpha) v - eps g
@@ -64,7 +64,7 @@ def msgd(step_size: Schedule, *, friction: float = MomentumSGD.friction, box: Bo
 
 
 @constructor()
-def sgld(step_size: Schedule, *, temperature: Schedule = 1.0, box: Box = None) -> Sampler:
+def sgld(step_size: StepSize, *, temperature: Schedule = 1.0, box: Box = None) -> Sampler:
     """Stochastic gradient Langevin dynamics: samples exp(-U / T) with one gradient per iteration.
 
         x <- x - eps g + sqrt(2 eps T) xi
@@ -95,7 +95,7 @@ def sgld(step_size: Schedule, *, temperature: Schedule = 1.0, box: Box = None) -
 
 @constructor()
 def psgld(
-    step_size: Schedule,
+    step_size: StepSize,
     *,
     temperature: Schedule = 1.0,
     decay: float = PSGLD.decay,
@@ -141,7 +141,7 @@ def psgld(
 
 @constructor()
 def sghmc(
-    step_size: Schedule,
+    step_size: StepSize,
     *,
     temperature: Schedule = 1.0,
     friction: float = SGHMC.friction,
@@ -184,7 +184,7 @@ def sghmc(
 
 @_cyclical_constructor
 def cycsgld(
-    step_size: float,
+    step_size: StepSize,
     *,
     cycle_length: int,
     temperature: float = 1.0,
@@ -229,7 +229,7 @@ def cycsgld(
 
 @_cyclical_constructor
 def cycsghmc(
-    step_size: float,
+    step_size: StepSize,
     *,
     cycle_length: int,
     temperature: float = 1.0,
@@ -277,7 +277,7 @@ def cycsghmc(
 
 @constructor()
 def svgd(
-    step_size: Schedule, *, temperature: Schedule = 1.0, bandwidth: float | None = Stein.bandwidth, box: Box = None
+    step_size: StepSize, *, temperature: Schedule = 1.0, bandwidth: float | None = Stein.bandwidth, box: Box = None
 ) -> Sampler:
     """Stein variational gradient descent: the P chains of a run are particles that descend U and repel one another.
 
@@ -309,7 +309,7 @@ def svgd(
 
 @constructor()
 def swag(
-    step_size: Schedule,
+    step_size: StepSize,
     *,
     cycle_length: int | None = None,
     sampling_from: float = 0.85,
@@ -350,7 +350,7 @@ def swag(
     return Sampler(kernel, schedule, 0.0, window=CollectionWindow(cycle_length, sampling_from), name="swag")
 
 
-def largest(step_size: Schedule) -> float:
+def largest(step_size: StepSize) -> float:
     """The largest step size of a cycle, checked."""
     if callable(step_size):
         refuse("step_size", "the largest value of a cycle", repr(step_size), "The cyclical schedule is made from it.")

@@ -14,7 +14,7 @@ from isotherm.engine.blocks import Carry, Times
 from isotherm.engine.iteration import Parts, State, init_state, iterate
 from isotherm.engine.packing import Packing
 from isotherm.engine.periodic_work import work_inside
-from isotherm.engine.program import Program, identity, sizes_of
+from isotherm.engine.program import Program, identity, is_small, sizes_of
 from isotherm.engine.random_inputs import Keys, draw_batches, draw_noise, open_streams
 from isotherm.engine.records import Milestones, Records, init_milestones, row_at
 from isotherm.foundation.errors import check_type, refuse, short
@@ -38,6 +38,7 @@ class LoopState(Part):
         potential: what is sampled.
         energy_dtype: the type of its energies.
         packing: the layout of positions in the engine.
+        is_small: whether iterations are compiled into one function on a CPU.
     """
 
     chains: State
@@ -45,6 +46,7 @@ class LoopState(Part):
     potential: Potential
     energy_dtype: Static[str]
     packing: Static[Packing]
+    is_small: Static[bool] = False
 
     @property
     def position(self) -> Any:
@@ -90,7 +92,9 @@ def begin(sampler: "Sampler", potential: Potential, positions: Any) -> LoopState
     if not is_traced:
         program_cache.drop_stale(parts, parts.potential, energy.shapes, energy.fingerprint)
     chains = _first_state(parts, packed) if is_traced else program_cache.call(_first_state, parts, packed)
-    return LoopState(chains, jnp.zeros((), jnp.int32), potential, energy.dtype, packing)
+    number = jax.tree.leaves(positions)[0].shape[0]
+    whole = is_small(number, one, energy.size)
+    return LoopState(chains, jnp.zeros((), jnp.int32), potential, energy.dtype, packing, whole)
 
 
 def _one(positions: Any) -> Any:
@@ -111,6 +115,7 @@ def step(sampler: "Sampler", key: Any, state: LoopState, data: Any) -> tuple[Loo
     keys = open_streams(_words(key), np.zeros((), np.int32), num_chains)
     potential = state.packing.around(state.potential)
     parts = sampler.parts(potential, "vmap", number_dtype(state.chains.position))
+    parts = parts.replace_unchecked(is_small=state.is_small)
     if data is not None and sampler.kernel.is_adjusted:
         remedy = "Leave it out: the potential's own data are used in every step."
         refuse(
