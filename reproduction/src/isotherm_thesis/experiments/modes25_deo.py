@@ -15,12 +15,12 @@ import numpy as np
 
 from isotherm.api import sample, sweep
 from isotherm.demo.plots import draw_maps
-from isotherm.demo.result import Row
+from isotherm.demo.result import Row, masses_in_box
 from isotherm.potentials import with_noise
 from isotherm.run import Run
 from isotherm.samplers import cycsgld, deo_sgd, sgld
 from isotherm.samplers.sampler import AnySampler
-from isotherm.targets import modes25
+from isotherm.targets import Target, modes25
 from isotherm_thesis.experiments.figures import THESIS, color_of, page, styled
 from isotherm_thesis.experiments.reproduce import Outcome
 from isotherm_thesis.experiments.scoring import (
@@ -74,6 +74,7 @@ class Config:
 FULL = Config()
 QUICK = Config(num_steps=6_001, num_runs=2, targets=(0.2, 0.4, 0.6), windows=(1, 8))
 
+_CENTER = "mass of the nine modes in the center"
 _THESIS_TRIPS = {1: 18.0, 8: 45.0}
 
 
@@ -105,6 +106,8 @@ def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
     scores = {f"S = {rate:g}": found for rate, found in by_target.items()} | runs | tuned
     rows = [row for window, found in by_window.items() for row in _travel(f"W = {window}", found, window)]
     rows += variation_rows(scores, target, "DEO*", list(runs), list(tuned)) + tried
+    rows += [row for name, found in runs.items() for row in _center_rows(name, found, target)]
+    rows.append(Row("truth", _CENTER, None, float(target.mode_masses[_is_central(target)].sum()), None, 1))
     figures = {
         "target-rates": draw_maps({f"S = {rate:g}": found for rate, found in by_target.items()}, target),
         "adaptation": _draw_adaptation(by_window, config),
@@ -163,6 +166,25 @@ def _travel(name: str, run: Run, window: int) -> list[Row]:
         Row.of_runs(name, "highest acceptance of a pair", late.max(axis=1)),
         Row.of_runs(name, "buffer", np.asarray(run.observed["buffer"])[:, 0, -1, 0]),
     ]
+
+
+def _is_central(target: Target) -> np.ndarray:
+    return np.abs(target.modes).max(axis=1) < 1.5
+
+
+def _center_rows(name: str, run: Run, target: Target) -> list[Row]:
+    """The mass of the nine modes in the center, and the total variation among these and among the others."""
+    is_central = _is_central(target)
+    masses = np.array(
+        [masses_in_box(np.asarray(one.draws), np.asarray(one.log_weights), target) for one in run.split_runs()]
+    )
+    rows = [Row.of_runs(name, _CENTER, masses[:, is_central].sum(axis=1))]
+    for metric, part in (("in the center", is_central), ("outside", ~is_central)):
+        truth = target.mode_masses[part] / target.mode_masses[part].sum()
+        shares = masses[:, part] / np.maximum(masses[:, part].sum(axis=1, keepdims=True), 1e-12)
+        distance = 0.5 * np.abs(shares - truth).sum(axis=1)
+        rows.append(Row.of_runs(name, f"total variation among the modes {metric}", distance))
+    return rows
 
 
 def _late_acceptance(run: Run) -> np.ndarray:
