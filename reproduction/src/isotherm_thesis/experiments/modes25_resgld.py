@@ -20,7 +20,7 @@ from isotherm_thesis.experiments import modes25_icsgld, scoring
 from isotherm_thesis.experiments.reproduce import Outcome
 
 TITLE = "Replica exchange with the thesis' correction on 25 modes"
-_PRINTED, _MEASURED, _OWN = "reSGLD x P5, correction of 30", "reSGLD x P5", "ICSGLD x P5"
+_PRINTED, _MEASURED, _OWN, _PLAIN = "reSGLD x P5, correction of 30", "reSGLD x P5", "ICSGLD x P5", "SGLD x P5"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,14 +56,14 @@ class Smoothed(Corrected):
 
 
 def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
-    """Both corrections, and ICSGLD, at equal budgets."""
+    """Both corrections, ICSGLD and SGLD, at equal budgets."""
     own = dataclasses.replace(modes25_icsgld.FULL, num_steps=config.num_steps, num_runs=config.num_runs)
     target = modes25()
     potential = with_noise(target.potential, energy_scale=own.noise, gradient_scale=own.noise)
     truth = modes25_icsgld.true_points(target, 4 * own.num_points)
     theta = modes25_icsgld.pilot_theta(potential, target, own, seed)
     runs = {}
-    for name in (_OWN, _MEASURED, _PRINTED):
+    for name in (_OWN, _PLAIN, _MEASURED, _PRINTED):
         log(name)
         method = modes25_icsgld.method_of(name.split(",")[0], own, target, theta)
         sampler = method.sampler(method.published)

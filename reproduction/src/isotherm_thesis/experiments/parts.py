@@ -22,7 +22,7 @@ _NUM_PARTS: dict[str, Callable[[Any], int]] = {
     "csgld-fields": lambda config: 6,
     "modes9": lambda config: 10,
     "modes25-icsgld": lambda config: 2 * len(config.methods) + len(config.others),
-    "modes25-resgld": lambda config: 3,
+    "modes25-resgld": lambda config: 4,
     "energy-cdf": lambda config: 2,
     "landscapes": lambda config: 2,
     "rugged-paths": lambda config: 10,
