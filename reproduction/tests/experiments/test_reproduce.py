@@ -81,6 +81,7 @@ SMALL = {
         {"num_steps": 1_000, "functions": ("Sphere",)},
         {"hitting-times"},
     ),
+    "ten-functions-limits": ({"num_steps": 500}, {"limits"}),
     "interaction": ({"num_steps": 200, "chains": (2,), "powers": (0.6,)}, {"interaction"}),
     "uci": ({"num_epochs": 10, "num_models": 2, "methods": ("SGLD", "CSGLD")}, {"rmse"}),
     "mushroom": (

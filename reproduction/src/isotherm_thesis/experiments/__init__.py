@@ -19,6 +19,7 @@ EXPERIMENTS: dict[str, str] = {
     "landscapes": "awsgld_landscapes",
     "rugged-paths": "rugged_paths",
     "ten-functions": "ten_functions",
+    "ten-functions-limits": "ten_functions_limits",
     "interaction": "interaction",
     "uci": "uci",
     "mushroom": "mushroom",

@@ -214,13 +214,16 @@ def _draw_adaptation(by_window: dict[int, Run], config: Config) -> Any:
     shades = matplotlib.colormaps["plasma"](np.linspace(0.0, 0.9, ladder.shape[1]))
     for rung, shade in enumerate(shades):
         steps.semilogy(found.iterations, config.step_sizes[0] * ladder[:, rung], linewidth=0.9, color=shade)
-    steps.set(title="step sizes of the rungs, cold to hot", xlabel="iteration", ylabel="step size")
-    blocks = np.linspace(0, len(accepted) - 1, 41).astype(int)
+    steps.set(title="step sizes of the rungs, cold to hot", xlabel="iteration", ylabel="step size", xscale="log")
+    # Blocks that grow: pairs are unequal in the first hundred iterations only.
+    blocks = np.unique(np.geomspace(1, len(accepted), 31).astype(int)) - 1
     rates = np.diff(accepted[blocks], axis=0) / np.diff(found.iterations[blocks])[:, None]
     for pair, shade in zip(rates.T, shades, strict=False):
         acceptance.plot(found.iterations[blocks[1:]], pair, linewidth=0.8, color=shade)
     acceptance.axhline(config.target, color="black", linestyle=":")
-    acceptance.set(title="acceptance of the pairs; dotted: target", xlabel="iteration", ylabel="rate", ylim=(0, 1))
+    acceptance.set(
+        title="acceptance of the pairs; dotted: target", xlabel="iteration", ylabel="rate", ylim=(0, 1), xscale="log"
+    )
     buffer.plot(found.iterations, np.asarray(found.observed["buffer"])[0, 0, :, 0], color=color_of("DEO*"))
     buffer.set(title="buffer of the deterministic swaps", xlabel="iteration", ylabel="buffer C", ylim=0)
     for axis, window, name in ((vanilla, min(by_window), "DEO"), (best, config.window, "DEO*")):

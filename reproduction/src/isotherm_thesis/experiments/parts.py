@@ -27,6 +27,7 @@ _NUM_PARTS: dict[str, Callable[[Any], int]] = {
     "landscapes": lambda config: 2,
     "rugged-paths": lambda config: 10,
     "ten-functions": lambda config: len(config.functions),
+    "ten-functions-limits": lambda config: len(config.functions),
     "interaction": lambda config: len(config.chains),
     "uci": lambda config: len(config.methods) * _studies(config),
     "mnist-icsgld": lambda config: len(config.methods) + 1,
