@@ -94,7 +94,7 @@ def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
         short = dataclasses.replace(config, num_steps=config.num_large_steps)
         found = _sample(target, _csgld(config, field, config.large_zeta), short, seed)
         rows.append(_movement(f"field {field}, zeta = {config.large_zeta:g}", found))
-    rows.append(_peak(config))
+    rows += [_peak(config, width) for width in (0.25, 0.05)]
     return Outcome(rows, {"fields": _draw(runs, truth, config)})
 
 
@@ -152,13 +152,13 @@ def _movement(name: str, run: Run) -> Row:
     return Row.of_runs(name, "total variation of theta from its start", 0.5 * np.abs(theta - 1 / theta.shape[1]).sum(1))
 
 
-def _peak(config: Config) -> Row:
+def _peak(config: Config, width: float) -> Row:
     """On the asymmetric mixture: the energy at the peak of the flattened energy beside the right mode, over that of the left mode.
 
     Right of the right mode the energy itself has no peak.
     """
     target = mixture("asymmetric", (1 / 6, 5 / 6), (-6.0, 4.0), (1.0, 1.0))
-    fine = Partition(1.2, 0.25, 4 * config.num_bins)
+    fine = Partition(1.2, width, round(config.num_bins / width))
     points, energies = np.asarray(target.truth.points)[:, 0], energies_on_grid(target)
     trial = energies + config.zeta * log_psi(energies, bin_masses(target, fine), fine)
     shown = np.flatnonzero((points > 4.0) & (points < 7.0))
@@ -167,9 +167,8 @@ def _peak(config: Config) -> Row:
     bottom = float(target.energy(jnp.array([-6.0])))
     heights = [trial[peak] - trial[shown[0] : peak].min() for peak in peaks]
     found = energies[peaks[int(np.argmax(heights))]] - bottom if len(peaks) else np.inf
-    return Row(
-        "1/6 N(-6, 1) + 5/6 N(4, 1)", "energy of the peak over that of the mode at -6", None, float(found), None, 1
-    )
+    name = f"1/6 N(-6, 1) + 5/6 N(4, 1), bins of {width:g}"
+    return Row(name, "energy of the peak over that of the mode at -6", None, float(found), None, 1)
 
 
 @styled
@@ -178,10 +177,12 @@ def _draw(runs: dict[str, Run], truth: np.ndarray, config: Config) -> Any:
     figure, ((bars, visits),) = page(1, 2, 3.2)
     first = np.arange(1, _SHOWN + 1)
     printed = f"field theta^zeta, zeta = {config.zeta:g}"
-    theta = _thetas(runs[printed])[:, :_SHOWN]
-    bars.bar(first - 0.2, truth[:_SHOWN], 0.4, color="#bbbbbb", label="true masses of the bins")
-    bars.bar(first + 0.2, theta.mean(axis=0), 0.4, yerr=theta.std(axis=0), color="#e8c1d6", label="theta as printed")
-    bars.set(title=f"theta, zeta = {config.zeta:g}", xlabel="bin of the energy", ylabel="share", yscale="log")
+    ratios = _thetas(runs[printed])[:, :_SHOWN] / truth[:_SHOWN]
+    bars.bar(first, ratios.mean(axis=0), 0.7, yerr=ratios.std(axis=0), color="#e8c1d6", label="theta as printed")
+    bars.axhline(1.0, color="black", linewidth=0.9, label="true masses of the bins")
+    bars.set(
+        title=f"theta over the mass of the bin, zeta = {config.zeta:g}", xlabel="bin of the energy", ylabel="ratio"
+    )
     for name, color in (("SGLD", color_of("SGLD")), (printed, "#e8c1d6"), ("field theta^zeta, zeta = 1", "#7d3b60")):
         label = name.removeprefix("field theta^zeta, ")
         visits.plot(first, _visits(runs[name], config).mean(axis=0), "o-", color=color, label=f"visits, {label}")

@@ -17,7 +17,7 @@ _NUM_PARTS: dict[str, Callable[[Any], int]] = {
     "mixture-vr": lambda config: 2 + len(config.batch_sizes),
     "round-trips": lambda config: _SCHEMES * len(config.rungs) + len(config.windows) + len(config.rejections),
     "few-rungs": lambda config: len(config.rungs) + len(config.noises),
-    "modes25-deo": lambda config: 7,
+    "modes25-deo": lambda config: 8,
     "mixture-csgld": lambda config: 5,
     "csgld-fields": lambda config: 6,
     "modes9": lambda config: 10,

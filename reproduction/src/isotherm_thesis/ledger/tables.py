@@ -211,16 +211,18 @@ _WIDEST = 7
 
 
 def _table_of(rows: list[dict[str, Any]]) -> str:
-    """Methods by metrics, or metrics by methods where that is shorter."""
+    """Methods by metrics, or metrics by methods where that is shorter; of one metric, problems by methods."""
     cells = {(row["method"], row["metric"]): _cell(row) for row in rows}
     methods, metrics = (list(dict.fromkeys(key[place] for key in cells)) for place in (0, 1))
-    if len(metrics) > len(methods) and len(methods) <= _WIDEST:
-        lines = [[metric, *(cells.get((method, metric), "") for method in methods)] for metric in metrics]
-        heads = ["", *methods]
-    else:
-        lines = [[method, *(cells.get((method, metric), "") for metric in metrics)] for method in methods]
-        heads = ["", *metrics]
-    body = "".join(f"| {' | '.join(line)} |\n" for line in [heads, ["---"] * len(heads), *lines])
+    if len(metrics) == 1 and all(", " in method for method in methods):
+        # "wine, CSGLD": the problem, then the method.
+        cells = {tuple(method.split(", ", 1)): cell for (method, _), cell in cells.items()}
+        methods, metrics = (list(dict.fromkeys(key[place] for key in cells)) for place in (0, 1))
+    if len(metrics) > _WIDEST or (len(metrics) > len(methods) and len(methods) <= _WIDEST):
+        cells = {(metric, method): cell for (method, metric), cell in cells.items()}
+        methods, metrics = metrics, methods
+    lines = [[method, *(cells.get((method, metric), "") for metric in metrics)] for method in methods]
+    body = "".join(f"| {' | '.join(line)} |\n" for line in [["", *metrics], ["---"] * (1 + len(metrics)), *lines])
     return f"{body}\n" if rows else ""
 
 
