@@ -190,7 +190,7 @@ def experiments_page() -> str:
             text += f"![{picture}](../reproduction/results/{name}/{picture})\n"
             text += f"*{filled(caption, found, name)}*\n\n" if caption else "\n"
         text += _table_of([row for row in record["rows"] if _is_shown(row, asked["rows"])])
-        text += f"{filled(REMARKS[name], found, name)}\n\n" if name in REMARKS else ""
+        text += f"{filled(REMARKS[name], found, name)} " if name in REMARKS else ""
         count = record["config"]["num_runs"]
         runs = f"{count:,} run{'s' * (count > 1)}"
         where = f"{record['seconds'] / 60:.1f} min on {record['environment']['device']}"
