@@ -41,11 +41,24 @@ SMALL = {
         },
         {"round-trips"},
     ),
+    "few-rungs": (
+        {
+            "num_iterations": 500,
+            "burn_in": 50,
+            "rungs": (2,),
+            "windows": (1, 2),
+            "num_steps": 400,
+            "noises": (0.0, 2.0),
+            "gate_windows": (1, 3),
+        },
+        {"gate-bias"},
+    ),
     "modes25-deo": (
         {"num_steps": 1_000, "num_replicas": 4, "targets": (0.4,), "windows": (1, 8)},
         {"target-rates", "adaptation", "methods"},
     ),
     "mixture-csgld": ({"num_steps": 5_000, "num_path_steps": 2_000}, {"statistics", "paths", "spurious-peak"}),
+    "csgld-fields": ({"num_steps": 20_000, "num_large_steps": 2_000}, {"fields"}),
     "modes9": ({"num_steps": 4_000, "burn_in": 100}, {"modes"}),
     "modes25-icsgld": (
         {
@@ -60,6 +73,7 @@ SMALL = {
         },
         {"methods", "convergence"},
     ),
+    "modes25-resgld": ({"num_steps": 2_000}, {"methods"}),
     "energy-cdf": ({"num_steps": 3_000}, {"energy-cdf"}),
     "landscapes": ({"num_steps": 2_000, "num_points": 81}, {"surfaces"}),
     "rugged-paths": ({"share": 0.01}, {"paths-rugged", "paths-griewank"}),
@@ -67,6 +81,7 @@ SMALL = {
         {"num_steps": 1_000, "functions": ("Sphere",)},
         {"hitting-times"},
     ),
+    "ten-functions-limits": ({"num_steps": 500}, {"limits"}),
     "interaction": ({"num_steps": 200, "chains": (2,), "powers": (0.6,)}, {"interaction"}),
     "uci": ({"num_epochs": 10, "num_models": 2, "methods": ("SGLD", "CSGLD")}, {"rmse"}),
     "mushroom": (

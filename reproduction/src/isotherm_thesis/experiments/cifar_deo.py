@@ -22,6 +22,8 @@ from isotherm_thesis.experiments.round_trips import travel
 
 TITLE = "Images by DEO*-mSGD: round trips and averages"
 _NUM_SIMULATED = 200
+# S of the thesis.
+_TARGET = 0.005
 _LONG = {"epochs": 5000, "cycles": 50, "sampling_from": 0.85}
 
 ARMS = {
@@ -48,7 +50,7 @@ def run(config: Setting, seed: int, log: Callable[[str], None]) -> Outcome:
     baseline = next((label for label in records if label.startswith("mSGD")), "mSGD x P10")
     rows = rows_of(records, config, LADDERS, baseline)
     rows += [_independent(label, cells[0]) for label, cells in records.items() if "round trips" in cells[0]["coupling"]]
-    return outcome_of(records, rows, {"averages": draw_averages(records), "ladder": draw_ladders(records)})
+    return outcome_of(records, rows, {"averages": draw_averages(records), "ladder": draw_ladders(records, _TARGET)})
 
 
 def _independent(label: str, cell: dict[str, Any]) -> Row:

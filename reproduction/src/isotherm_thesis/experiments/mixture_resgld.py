@@ -30,7 +30,10 @@ _CELLS = 60
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-    """The thesis' settings. Energies of U1 have Gaussian noise of sd 2, of U2 t_5, of U3 7 t_10."""
+    """The thesis' settings. Energies of U1 have Gaussian noise of sd 2, of U2 t_5, of U3 7 t_10.
+
+    `early` are iterations after which errors are recorded, too.
+    """
 
     num_steps: int = 100_000
     num_runs: int = 40
@@ -40,6 +43,7 @@ class Config:
     gradient_noise: float = 0.1
     measure_every: int = 100
     num_measured: int = 10
+    early: tuple[int, ...] = (1_000, 2_000, 5_000)
     methods: tuple[str, ...] = ("SGLD", "F = 1", "F = 1.8", "F = 2", "F = 3.6", "F = 4", "naive")
 
 
@@ -63,7 +67,9 @@ def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
         found = _sweep(target, {factor: _sampler(factor, config) for factor in factors}, config, seed)
         studies[target.name] = target, {_label(factor): run for factor, run in found.items()}
         for factor, run in found.items():
-            rows += _rows(f"{target.name}, {_label(factor)}", run, target, _THESIS.get((target.name, factor)))
+            name = f"{target.name}, {_label(factor)}"
+            rows += _rows(name, run, target, _THESIS.get((target.name, factor)))
+            rows += _early_rows(name, run, target, config)
         names = [f"{target.name}, {_label(factor)}" for factor in factors if _label(factor) not in _FOR_RATES]
         corrected = [name for name in names if ", F = " in name]
         pairs = [(name, other) for name in corrected for other in (names[0], names[-1]) if name != other]
@@ -117,18 +123,32 @@ def _sweep(target: Target, samplers: dict[Any, AnySampler], config: Config, seed
 def _rows(name: str, run: Run, target: Target, thesis: float | None) -> list[Row]:
     draws = np.asarray(run.draws)[:, 0, :, 0]
     rows = [Row.of_runs(name, "mass below zero", np.mean(draws < 0, axis=1))]
-    rows.append(Row.of_runs(name, "histogram error", [_errors(one, target)[-1] for one in draws]))
+    rows.append(Row.of_runs(name, "histogram error", [histogram_errors(one, target)[-1] for one in draws]))
     if "swap_rate" in run.stats:
         rows.insert(0, Row.of_runs(name, "swap rate", run.stats["swap_rate"][:, 0, 0], thesis))
         rows.insert(1, Row.of_runs(name, "swaps", run.stats["num_swaps"][:, 0, 0]))
     return rows
 
 
+def _early_rows(name: str, run: Run, target: Target, config: Config) -> list[Row]:
+    """Errors of the draws up to a few early iterations."""
+    draws = np.asarray(run.draws)[:, 0, :, 0]
+    return [
+        Row.of_runs(
+            name,
+            f"histogram error after {steps:,} iterations",
+            [histogram_errors(one[: steps // config.thinning], target)[-1] for one in draws],
+        )
+        for steps in config.early
+        if steps <= config.num_steps
+    ]
+
+
 def _edges(target: Target) -> np.ndarray:
     return np.linspace(*target.span, _CELLS + 1)
 
 
-def _errors(draws: np.ndarray, target: Target, num_times: int = 1) -> np.ndarray:
+def histogram_errors(draws: np.ndarray, target: Target, num_times: int = 1) -> np.ndarray:
     """Total variation between the truth and the draws so far, over cells, at equally spaced times."""
     cells = np.clip(np.digitize(draws, _edges(target)) - 1, 0, _CELLS - 1)
     points = np.asarray(target.truth.points).reshape(-1)
@@ -157,7 +177,7 @@ def _draw(studies: dict[str, tuple[Target, dict[str, Run]]]) -> Any:
         axis.set_xlim(target.modes.min() - 3, target.modes.max() + 3)
     target, runs = studies["U1"]
     for label, found in runs.items():
-        errors = np.mean([_errors(one, target, 40) for one in np.asarray(found.draws)[:, 0, :, 0]], axis=0)
+        errors = np.mean([histogram_errors(one, target, 40) for one in np.asarray(found.draws)[:, 0, :, 0]], axis=0)
         convergence.loglog(np.linspace(0, found.num_steps, 41)[1:], errors, color=color_of(label))
     convergence.yaxis.set_minor_formatter(NullFormatter())
     convergence.set_yticks([0.03, 0.1, 0.3], ["0.03", "0.1", "0.3"])

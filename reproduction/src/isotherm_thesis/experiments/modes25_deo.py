@@ -15,12 +15,12 @@ import numpy as np
 
 from isotherm.api import sample, sweep
 from isotherm.demo.plots import draw_maps
-from isotherm.demo.result import Row
+from isotherm.demo.result import Row, masses_in_box
 from isotherm.potentials import with_noise
 from isotherm.run import Run
 from isotherm.samplers import cycsgld, deo_sgd, sgld
 from isotherm.samplers.sampler import AnySampler
-from isotherm.targets import modes25
+from isotherm.targets import Target, modes25
 from isotherm_thesis.experiments.figures import THESIS, color_of, page, styled
 from isotherm_thesis.experiments.reproduce import Outcome
 from isotherm_thesis.experiments.scoring import (
@@ -74,6 +74,9 @@ class Config:
 FULL = Config()
 QUICK = Config(num_steps=6_001, num_runs=2, targets=(0.2, 0.4, 0.6), windows=(1, 8))
 
+_CENTER = "mass of the nine modes in the center"
+# Share of its true mass from which on a mode counts as found.
+_FOUND = 0.1
 _THESIS_TRIPS = {1: 18.0, 8: 45.0}
 
 
@@ -102,9 +105,15 @@ def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
         if name not in runs:
             log(name)
             runs[name] = sample(potential, method.sampler(method.published), **own)
+    log("cycSGLD, 100 cycles")
+    own = studied | _methods(config)["cycSGLD x T16"].options
+    printed = config.num_replicas * config.num_steps // 100
+    runs["cycSGLD x T16, 100 cycles"] = sample(potential, _cyclical(config.step_sizes[1], printed), **own)
     scores = {f"S = {rate:g}": found for rate, found in by_target.items()} | runs | tuned
     rows = [row for window, found in by_window.items() for row in _travel(f"W = {window}", found, window)]
     rows += variation_rows(scores, target, "DEO*", list(runs), list(tuned)) + tried
+    rows += [row for name, found in runs.items() for row in _center_rows(name, found, target)]
+    rows.append(Row("truth", _CENTER, None, float(target.mode_masses[_is_central(target)].sum()), None, 1))
     figures = {
         "target-rates": draw_maps({f"S = {rate:g}": found for rate, found in by_target.items()}, target),
         "adaptation": _draw_adaptation(by_window, config),
@@ -127,6 +136,11 @@ class _Method(NamedTuple):
     options: dict[str, Any]
 
 
+def _cyclical(peak: float, cycle_length: int) -> AnySampler:
+    """Cyclical SGLD that keeps the last twentieth of a cycle; the author's cycles are shorter than the thesis' 100 of a run."""
+    return cycsgld(step_size=peak, cycle_length=cycle_length, sampling_from=0.95, hold_from=0.95)
+
+
 def _methods(config: Config) -> dict[str, _Method]:
     """Methods with equal numbers of gradients."""
     lowest, highest = config.step_sizes
@@ -138,7 +152,7 @@ def _methods(config: Config) -> dict[str, _Method]:
         ),
         "SGLD x P16": _Method(lambda step: sgld(step_size=step), config.tuned_steps, lowest, many),
         "cycSGLD x T16": _Method(
-            lambda peak: cycsgld(step_size=peak, cycle_length=200, sampling_from=0.95, hold_from=0.95),
+            lambda peak: _cyclical(peak, 200),
             config.tuned_peaks,
             highest,
             long,
@@ -163,6 +177,27 @@ def _travel(name: str, run: Run, window: int) -> list[Row]:
         Row.of_runs(name, "highest acceptance of a pair", late.max(axis=1)),
         Row.of_runs(name, "buffer", np.asarray(run.observed["buffer"])[:, 0, -1, 0]),
     ]
+
+
+def _is_central(target: Target) -> np.ndarray:
+    return np.abs(target.modes).max(axis=1) < 1.5
+
+
+def _center_rows(name: str, run: Run, target: Target) -> list[Row]:
+    """The mass of the nine modes in the center, and the total variation among these and among the others."""
+    is_central = _is_central(target)
+    masses = np.array(
+        [masses_in_box(np.asarray(one.draws), np.asarray(one.log_weights), target) for one in run.split_runs()]
+    )
+    found = np.sum(masses >= _FOUND * target.mode_masses, axis=1)
+    rows = [Row.of_runs(name, "modes with a tenth of their mass or more", found)]
+    rows.append(Row.of_runs(name, _CENTER, masses[:, is_central].sum(axis=1)))
+    for metric, part in (("in the center", is_central), ("outside", ~is_central)):
+        truth = target.mode_masses[part] / target.mode_masses[part].sum()
+        shares = masses[:, part] / np.maximum(masses[:, part].sum(axis=1, keepdims=True), 1e-12)
+        distance = 0.5 * np.abs(shares - truth).sum(axis=1)
+        rows.append(Row.of_runs(name, f"total variation among the modes {metric}", distance))
+    return rows
 
 
 def _late_acceptance(run: Run) -> np.ndarray:
@@ -192,13 +227,16 @@ def _draw_adaptation(by_window: dict[int, Run], config: Config) -> Any:
     shades = matplotlib.colormaps["plasma"](np.linspace(0.0, 0.9, ladder.shape[1]))
     for rung, shade in enumerate(shades):
         steps.semilogy(found.iterations, config.step_sizes[0] * ladder[:, rung], linewidth=0.9, color=shade)
-    steps.set(title="step sizes of the rungs, cold to hot", xlabel="iteration", ylabel="step size")
-    blocks = np.linspace(0, len(accepted) - 1, 41).astype(int)
+    steps.set(title="step sizes of the rungs, cold to hot", xlabel="iteration", ylabel="step size", xscale="log")
+    # Blocks that grow: pairs are unequal in the first hundred iterations only.
+    blocks = np.unique(np.geomspace(1, len(accepted), 31).astype(int)) - 1
     rates = np.diff(accepted[blocks], axis=0) / np.diff(found.iterations[blocks])[:, None]
     for pair, shade in zip(rates.T, shades, strict=False):
         acceptance.plot(found.iterations[blocks[1:]], pair, linewidth=0.8, color=shade)
     acceptance.axhline(config.target, color="black", linestyle=":")
-    acceptance.set(title="acceptance of the pairs; dotted: target", xlabel="iteration", ylabel="rate", ylim=(0, 1))
+    acceptance.set(
+        title="acceptance of the pairs; dotted: target", xlabel="iteration", ylabel="rate", ylim=(0, 1), xscale="log"
+    )
     buffer.plot(found.iterations, np.asarray(found.observed["buffer"])[0, 0, :, 0], color=color_of("DEO*"))
     buffer.set(title="buffer of the deterministic swaps", xlabel="iteration", ylabel="buffer C", ylim=0)
     for axis, window, name in ((vanilla, min(by_window), "DEO"), (best, config.window, "DEO*")):

@@ -87,16 +87,16 @@ def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
     """All samplers at equal budgets; total variation over the cells, divergence, and their course."""
     target = modes25()
     potential = with_noise(target.potential, energy_scale=config.noise, gradient_scale=config.noise)
-    truth = _truth(target, 4 * config.num_points)
-    theta = _pilot_theta(potential, target, config, seed)
+    truth = true_points(target, 4 * config.num_points)
+    theta = pilot_theta(potential, target, config, seed)
     runs, tuned, courses, tried = {}, {}, {}, []
     for name in config.methods:
         log(name)
-        method = _method(name, config, target, theta)
-        settings = _settings(config, seed) | method.options
+        method = method_of(name, config, target, theta)
+        settings = settings_of(config, seed) | method.options
         runs[name] = sample(potential, method.sampler(method.published), **settings)
         log(f"{name}, tuned")
-        others = _settings(config, seed + scoring.TUNING_OFFSET) | method.options
+        others = settings_of(config, seed + scoring.TUNING_OFFSET) | method.options
         choice = scoring.choose_setting(
             method.settings,
             lambda grid: sweep(potential, {one: method.sampler(one) for one in grid}, **others),  # noqa: B023
@@ -107,9 +107,9 @@ def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
     for name, sampler in _others(config, target, theta).items():
         log(name)
         options = _long(config) if "T5" in name else _WIDE
-        runs[name] = sample(potential, sampler, **_settings(config, seed) | options)
+        runs[name] = sample(potential, sampler, **settings_of(config, seed) | options)
     for name in runs:
-        courses[name] = _course(runs[name], truth, config)
+        courses[name] = course(runs[name], truth, config)
     seconds = {name: found.seconds / config.num_runs for name, found in runs.items()}
     divergences = [Row.of_runs(name, "KL divergence", courses[name][1][:, -1]) for name in runs]
     rows = scoring.variation_rows(runs | tuned, target, "ICSGLD", list(runs), list(tuned)) + divergences
@@ -137,7 +137,7 @@ def _long(config: Config) -> dict[str, Any]:
     return {"num_steps": len(_STARTS) * config.num_steps, "init": jnp.zeros(2)}
 
 
-def _method(name: str, config: Config, target: Target, theta: tuple[float, ...]) -> _Method:
+def method_of(name: str, config: Config, target: Target, theta: tuple[float, ...]) -> _Method:
     """A method by its name. What is chosen is the step size; of exchange, a factor on those of the rungs."""
     box, chains, long = target.box, len(_STARTS), _long(config)
     cycle, few = chains * config.num_steps // 10, max(chains * config.num_steps // config.num_particles, 20)
@@ -179,7 +179,7 @@ def _bins(config: Config) -> dict[str, Any]:
     return {"partition": partition, "gain": PolynomialGain(1.0, 0.6, 100.0, 3e-3)}
 
 
-def _pilot_theta(potential: Potential, target: Target, config: Config, seed: int) -> tuple[float, ...]:
+def pilot_theta(potential: Potential, target: Target, config: Config, seed: int) -> tuple[float, ...]:
     """Masses of the energy bins of a short run of SGLD."""
     sampler, bins = sgld(config.step_size, box=target.box), _bins(config)["partition"]
     pilot = sample(potential, sampler, num_steps=config.num_pilot_steps, seed=seed, init=jnp.zeros(2))
@@ -187,12 +187,13 @@ def _pilot_theta(potential: Potential, target: Target, config: Config, seed: int
     return tuple(masses_of(found, bins.num_bins, False).tolist())
 
 
-def _settings(config: Config, seed: int) -> dict[str, Any]:
+def settings_of(config: Config, seed: int) -> dict[str, Any]:
+    """Length, burn-in, thinning and seed of all runs."""
     given = {"num_steps": config.num_steps, "burn_in": config.burn_in, "thinning": config.thinning}
     return {**given, "num_runs": config.num_runs, "seed": seed}
 
 
-def _truth(target: Target, number: int) -> np.ndarray:
+def true_points(target: Target, number: int) -> np.ndarray:
     """Points of the true density, uniform in their cells."""
     rng = np.random.default_rng(0)
     points, probabilities = target.truth
@@ -209,7 +210,7 @@ def divergence(truth: np.ndarray, draws: np.ndarray) -> float:
     return float(truth.shape[1] * np.mean(np.log(ratios)) + np.log(len(draws) / (len(truth) - 1)))
 
 
-def _course(run: Run, truth: np.ndarray, config: Config) -> tuple[np.ndarray, np.ndarray]:
+def course(run: Run, truth: np.ndarray, config: Config) -> tuple[np.ndarray, np.ndarray]:
     """Shares of the run, and the divergence of all draws up to there, of every run: shape (runs, times)."""
     shares = np.geomspace(0.05, 1.0, config.num_times)
     values = []

@@ -36,6 +36,9 @@ from isotherm_thesis.targets import modes9
 
 TITLE = "Nine modes: true masses are 0.307 in the center, 0.124 on each side, 0.0495 in each corner"
 
+# Share of its true mass from which on a mode counts as found.
+_FOUND = 0.1
+
 
 @dataclasses.dataclass(frozen=True)
 class Config:
@@ -151,4 +154,6 @@ def _rows(name: str, run: Run, target: Target) -> list[Row]:
         Row.of_runs(name, f"mass, {place}", masses[:, distance == number].mean(axis=1))
         for number, place in enumerate(("center", "sides", "corners"))
     ]
+    found = np.sum(masses >= _FOUND * target.mode_masses, axis=1)
+    rows.append(Row.of_runs(name, "modes with a tenth of their mass or more", found))
     return rows + coupling_rows(name, run)

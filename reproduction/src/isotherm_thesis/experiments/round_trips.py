@@ -96,7 +96,7 @@ def travel(scheme: Scheme, num_rungs: int, rejection: float, num_iterations: int
 def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
     """Schemes against P, DEO against W, and the optimal window against r."""
     rows: list[Row] = []
-    simulate = functools.partial(_simulate, config=config, seed=seed)
+    simulate = functools.partial(simulate_trips, config=config, seed=seed)
     for num_rungs in config.rungs:
         for name, scheme, expected in _schemes(num_rungs, config.rejection):
             log(f"{name}, P = {num_rungs}")
@@ -128,7 +128,7 @@ def _schemes(num_rungs: int, rejection: float) -> list[tuple[str, Scheme, float 
     ]
 
 
-def _simulate(scheme: Scheme, num_rungs: int, rejection: float, config: Config, seed: int) -> np.ndarray:
+def simulate_trips(scheme: Scheme, num_rungs: int, rejection: float, config: Config, seed: int) -> np.ndarray:
     """Iterations per round trip of a replica, for each run."""
     keys = jax.vmap(jax.random.key_data)(jax.random.split(jax.random.key(seed), config.num_runs))
     length = config.burn_in + config.num_iterations + 1

@@ -100,12 +100,13 @@ def run(config: Config, seed: int, log: Callable[[str], None]) -> Outcome:
     for function in functions:
         log(function.name)
         for number, method in enumerate(_METHODS):
-            found = _hits(function, _sampler(method, function), config, seed)
-            rows += _rows(f"{function.name}, {method}", found, config, _THESIS[function.name][number])
+            found = hits_of(function, sampler_of(method, function), config, seed)
+            rows += rows_of_hits(f"{function.name}, {method}", found, config, _THESIS[function.name][number])
     return Outcome(rows, {"hitting-times": _draw(rows, config)})
 
 
-def _sampler(method: str, function: TestFunction) -> AnySampler:
+def sampler_of(method: str, function: TestFunction, reach: float | None = None) -> AnySampler:
+    """A method with the thesis' settings of a function; `reach` is another limit of displacements, in widths of the domain."""
     setting = _SETTINGS[function.name]
     box = function.domain if function.name in _BOXED else None
     if method.startswith("SGLD"):
@@ -121,12 +122,12 @@ def _sampler(method: str, function: TestFunction) -> AnySampler:
         temperature=setting.temperature,
         zeta=setting.zetas[number],
         gain=PolynomialGain(200.0 if function.name == "Rastrigin" else 100.0, 0.75, 1000.0),
-        max_displacement=setting.reach * (function.domain[1] - function.domain[0]),
+        max_displacement=(reach or setting.reach) * (function.domain[1] - function.domain[0]),
         box=box,
     )
 
 
-def _hits(function: TestFunction, sampler: AnySampler, config: Config, seed: int) -> np.ndarray:
+def hits_of(function: TestFunction, sampler: AnySampler, config: Any, seed: int) -> np.ndarray:
     """The iteration in which each run first met the target; -1 for never."""
     noise = (function.domain[1] - function.domain[0]) / 1000
     with warnings.catch_warnings():
@@ -145,7 +146,7 @@ def _hits(function: TestFunction, sampler: AnySampler, config: Config, seed: int
     return found.stats["first_hit"][:, 0]
 
 
-def _rows(name: str, hits: np.ndarray, config: Config, thesis: float | None) -> list[Row]:
+def rows_of_hits(name: str, hits: np.ndarray, config: Any, thesis: float | None) -> list[Row]:
     """The mean over all runs, where those that did not arrive count as the limit, and the share of those that did."""
     times = np.where(hits >= 0, hits, config.num_steps) / 1000
     return [Row.of_runs(name, _TIME, times, thesis), Row.of_runs(name, _SHARE, (hits >= 0).astype(float))]

@@ -7,14 +7,15 @@ A check names a row of a record, and what the claim says of its number:
   both added in squares, which the evidence calls unpaired.
 - `near`: the number's interval lies within a tolerance: half of the distance to `rival`, the value that would speak against the
   claim, or `tolerance`, or a tenth of the number. It is refuted where the interval lies outside, undecided in between.
-- `at_least`, `at_most`, or both. `over` names the method by which the number is divided, paired as above.
+- `at_least`, `at_most`, or both, for one-sided claims. `over` names the method by which the number is divided (of `over_metric`,
+  where that is another one), paired as above.
 
 An interval reaches as many standard errors to either side as Student's law with one degree of freedom less than there are runs
 needs for the tails of three standard deviations: 3.1 for 100 runs, 4.1 for 10, 9.2 for 4, 235 for 2.
 
 What cannot decide leaves its part of the claim undecided:
 
-- a single run, unless the number is `exact`: computed, not sampled;
+- a single run, or a number without an error, unless it is `exact`: computed, not sampled;
 - a record of less than the thesis' epochs;
 - a check with `decides = false`: what was run cannot tell, such as a setting tuned on the judged measure.
 
@@ -22,7 +23,8 @@ With `is_part = false` a number is shown and does not count: of a variant that t
 not its own.
 
 `unlike`, of a check or of the whole claim, says what the thesis leaves open of the setting, or what of it was not run. Such a
-check refutes nothing. `remark` and the notes of `[[tuned]]`, which say what settings were chosen by, are shown with every verdict.
+check refutes nothing: a number that contradicts the claim leaves it "not reproduced". `remark` and the notes of `[[tuned]]`,
+which say what settings were chosen by, are shown with every verdict. Numbers in remarks come from records: see `quoting`.
 
 In the name of a method `*` stands for anything: the setting that was chosen.
 """
@@ -34,14 +36,15 @@ import tomllib
 from collections import Counter
 from typing import Any, NamedTuple
 
-import numpy as np
-from scipy.stats import norm, t
-
 from isotherm.demo.result import shown
+from isotherm_thesis.ledger.quoting import filled
+from isotherm_thesis.ledger.record_numbers import Number, difference_of, ratio_of, row_of
 
 CONFIRMED, PARTLY, UNDECIDED, REFUTED, NOT_RUN = "confirmed", "partly", "undecided", "refuted", "not yet run"
-VERDICTS = (CONFIRMED, PARTLY, UNDECIDED, REFUTED, NOT_RUN)
-_TAIL, _SHARE = float(norm.sf(3.0)), 0.1
+NOT_REPRODUCED = "not reproduced"
+VERDICTS = (CONFIRMED, PARTLY, UNDECIDED, NOT_REPRODUCED, REFUTED, NOT_RUN)
+_SHARE = 0.1
+_CONDITIONS = ("sign", "near", "at_least", "at_most")
 _FULL = "full"
 _PREFACE = (
     "# The thesis' claims, one by one",
@@ -59,29 +62,14 @@ _PREFACE = (
     "- **Numbers.** A number agrees with a claim if its interval is within the tolerance given next to it. The tolerance is half "
     "of the distance to the value that would contradict the claim (the naive or rival method's), 1 % for formulas, else 10 %, or "
     "up to 25 % for times of large variance. The number is refuted if the interval is outside, and undecided in between.",
-    "- **Undecided evidence.** Single runs, unless the number is exact (computed, not sampled), and runs with fewer epochs than "
-    "the thesis. A part is refuted only if the thesis gives the setting and we ran that setting.",
+    "- **Undecided evidence.** Single runs and numbers without an error, unless the number is exact (computed, not sampled), and "
+    "runs with fewer epochs than the thesis.",
     "- **Verdicts.** *Confirmed*: every part holds. *Partly*: some parts hold; others do not, are undecided, or were not run. "
-    "*Refuted*: a part is refuted and none holds. *Not yet run*: no part has a number.",
+    "*Refuted*: a part is contradicted in the setting of the thesis, and none holds. *Not reproduced*: likewise, but the thesis "
+    "does not give the whole setting, or we did not run it. *Not yet run*: no part has a number.",
 )
 
 CLAIMS = pathlib.Path(__file__).with_name("claims.toml")
-
-
-class Number(NamedTuple):
-    """A number of a record, or what two of them give."""
-
-    label: str
-    metric: str
-    value: float
-    error: float | None
-    runs: int
-    note: str = ""
-
-    @property
-    def margin(self) -> float:
-        """Half of the width of its interval."""
-        return float(t.isf(_TAIL, self.runs - 1)) * self.error if self.error else 0.0
 
 
 class Finding(NamedTuple):
@@ -120,7 +108,7 @@ def judge(claim: dict[str, Any], records: dict[str, dict[str, Any]]) -> tuple[st
         return found.pop(), findings
     if CONFIRMED in found:
         return PARTLY, findings
-    return (REFUTED if REFUTED in found else UNDECIDED), findings
+    return next(verdict for verdict in (REFUTED, NOT_REPRODUCED, UNDECIDED) if verdict in found), findings
 
 
 def check(given: dict[str, Any], records: dict[str, dict[str, Any]]) -> Finding:
@@ -132,37 +120,37 @@ def check(given: dict[str, Any], records: dict[str, dict[str, Any]]) -> Finding:
     wanted = [(given["method"], metric)]
     other_name = given.get("minus") or given.get("over")
     if other_name:
-        wanted.append((other_name, given.get("minus_metric", metric)))
-    rows = [_row(record, *each) for each in wanted]
+        wanted.append((other_name, given.get("minus_metric", given.get("over_metric", metric))))
+    rows = [row_of(record, *each) for each in wanted]
     missing = [f"{name}, {of}" for (name, of), row in zip(wanted, rows, strict=True) if row is None]
     if missing:
         return Finding(NOT_RUN, f"`{experiment}`: its record has no row of {'; '.join(missing)}")
     number = _number(given, [row for row in rows if row is not None])
     length = record.get("scale", _FULL)
-    runs = "exact" if given.get("exact") else f"{number.runs:,} run{'s' * (number.runs > 1)}"
-    notes = [runs, *([length] if length != _FULL else []), *([number.note] if number.note else [])]
+    is_exact = given.get("exact", False)
+    runs = "exact" if is_exact else f"{number.runs:,} run{'s' * (number.runs > 1)}"
+    has_error = number.error is not None and number.runs > 1
+    pooled = "" if has_error or is_exact or number.runs == 1 else "no error"
+    notes = [runs, *(note for note in (length if length != _FULL else "", number.note, pooled) if note)]
     alone = shown(number.value, number.error)
     words = f"`{experiment}`, {number.label}, {number.metric}: {alone} ({', '.join(notes)})"
     if "near" in given:
         words += f", claimed {given['near']:g} ± {_room(given):.3g}"
-    can_decide = given.get("decides", True) and length == _FULL and (number.runs > 1 or given.get("exact", False))
+    can_decide = given.get("decides", True) and length == _FULL and (has_error or is_exact)
     verdict = _verdict(given, number) if can_decide else UNDECIDED
-    return Finding(UNDECIDED if verdict == REFUTED and "unlike" in given else verdict, words, alone)
+    return Finding(NOT_REPRODUCED if verdict == REFUTED and "unlike" in given else verdict, words, alone)
 
 
 def _number(given: dict[str, Any], rows: list[dict[str, Any]]) -> Number:
     if len(rows) == 1:
-        row = rows[0]
-        return Number(row["method"], row["metric"], row["ours"], row["std_error"], row["runs"])
-    return (_difference if "minus" in given else _ratio)(*rows)
+        return Number.of_row(rows[0])
+    return (difference_of if "minus" in given else ratio_of)(*rows)
 
 
 def _verdict(given: dict[str, Any], number: Number) -> str:
     if "near" in given:
         distance = _room(given) - abs(number.value - given["near"])
     elif "sign" in given:
-        if number.error is None:
-            return UNDECIDED
         distance = number.value if given["sign"] == "+" else -number.value
     else:
         above = number.value - given.get("at_least", -math.inf)
@@ -176,44 +164,6 @@ def _room(given: dict[str, Any]) -> float:
     if "rival" in given:
         return abs(given["near"] - given["rival"]) / 2
     return given.get("tolerance", _SHARE * abs(given["near"]))
-
-
-def _difference(row: dict[str, Any], other: dict[str, Any]) -> Number:
-    label, value = f"{row['method']} - {other['method']}", row["ours"] - other["ours"]
-    metric = row["metric"] if row["metric"] == other["metric"] else f"{row['metric']} - {other['metric']}"
-    if _are_paired(row, other):
-        return Number(label, metric, value, _error(np.subtract(row["values"], other["values"])), row["runs"])
-    error = None
-    if row["std_error"] is not None and other["std_error"] is not None:
-        error = math.hypot(row["std_error"], other["std_error"])
-    return Number(label, metric, value, error, min(row["runs"], other["runs"]), "" if error is None else "unpaired")
-
-
-def _ratio(row: dict[str, Any], other: dict[str, Any]) -> Number:
-    label, value = f"{row['method']} over {other['method']}", row["ours"] / other["ours"]
-    if _are_paired(row, other):
-        rests = np.subtract(row["values"], value * np.array(other["values"]))
-        return Number(label, row["metric"], value, _error(rests) / abs(other["ours"]), row["runs"])
-    error = None
-    if row["std_error"] is not None and other["std_error"] is not None:
-        error = abs(value) * math.hypot(row["std_error"] / row["ours"], other["std_error"] / other["ours"])
-    runs = min(row["runs"], other["runs"])
-    return Number(label, row["metric"], value, error, runs, "" if error is None else "unpaired")
-
-
-def _are_paired(row: dict[str, Any], other: dict[str, Any]) -> bool:
-    return 1 < len(row.get("values", ())) == len(other.get("values", ()))
-
-
-def _error(values: np.ndarray) -> float:
-    return float(np.std(values, ddof=1) / np.sqrt(len(values)))
-
-
-def _row(record: dict[str, Any], method: str, metric: str) -> dict[str, Any] | None:
-    """The row of a record; None where there is none."""
-    pattern = method.replace("DEO*", "DEO[*]").replace("[*][*]", "[*]")
-    rows = [row for row in record["rows"] if row["metric"] == metric]
-    return next((row for row in rows if fnmatch.fnmatchcase(row["method"], pattern)), None)
 
 
 def tally(claims: list[dict[str, Any]], records: dict[str, dict[str, Any]]) -> Counter[str]:
@@ -233,12 +183,11 @@ def tally_table(claims: list[dict[str, Any]], records: dict[str, dict[str, Any]]
 
 
 def notable_findings(claims: list[dict[str, Any]], records: dict[str, dict[str, Any]]) -> str:
-    """Notable findings, with the numbers of the checks for {0}, {1} and so on."""
+    """Notable findings, with the numbers of their records."""
     lines = []
     for claim in claims:
         if "notable" in claim:
-            numbers = [finding.number for finding in judge(claim, records)[1]]
-            lines.append(f"- {claim['notable'].format(*numbers)}")
+            lines.append(f"- {filled(claim['notable'], records)}")
     return "\n".join(lines)
 
 
@@ -262,8 +211,8 @@ def line_of(claim: dict[str, Any], records: dict[str, dict[str, Any]]) -> str:
             for finding, is_part in zip(findings, parts, strict=True)
         ]
     unlike = [each["unlike"] for each in (claim, *claim["checks"]) if "unlike" in each]
-    evidence += [f"*Setting:* {text}" for text in dict.fromkeys(unlike)]
+    evidence += [f"*Setting:* {filled(text, records)}" for text in dict.fromkeys(unlike)]
     evidence += [f"*Tuned:* {text}" for text in claim.get("tuned", ())]
     if "remark" in claim:
-        evidence.append(claim["remark"])
+        evidence.append(filled(claim["remark"], records))
     return f"| {claim['says']} | {claim['where']} | **{verdict}** | {'<br>'.join(evidence)} |"

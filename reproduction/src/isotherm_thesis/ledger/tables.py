@@ -25,7 +25,9 @@ from isotherm_thesis.experiments.images.thesis_values import (
     Values,
 )
 from isotherm_thesis.ledger.claims import claims_page, load_claims, notable_findings, tally_table
+from isotherm_thesis.ledger.derived import with_derived
 from isotherm_thesis.ledger.minimize_tables import MINIMIZE
+from isotherm_thesis.ledger.quoting import filled
 from isotherm_thesis.ledger.remarks import REMARKS
 from isotherm_thesis.ledger.study_tables import STUDIES
 from isotherm_thesis.paths import RESULTS, ROOT
@@ -49,6 +51,11 @@ def records() -> dict[str, dict[str, Any]]:
     """The records of all experiments by name."""
     paths = sorted(path for path in RESULTS.glob("*/result.json") if path.parent.name not in _APART)
     return {path.parent.name: json.loads(path.read_text()) for path in paths}
+
+
+def evidence() -> dict[str, dict[str, Any]]:
+    """What claims are judged by: the records, and what the ledger computes from them."""
+    return with_derived(records(), RESULTS)
 
 
 def experiments_table() -> str:
@@ -163,47 +170,65 @@ def mushroom_table() -> str:
 
 
 def experiments_page() -> str:
-    """For every experiment the question, the answer, pictures and the numbers that support it; all others folded."""
+    """For every experiment the question, the answer, pictures and the numbers that carry it; the others are in the records."""
     questions, captions = (
         tomllib.loads(pathlib.Path(__file__).with_name(f"{part}.toml").read_text())
         for part in ("questions", "captions")
     )
+    found = evidence()
     text = (
-        "# Experiments\n\nFor every experiment: the question, our answer, pictures, and the numbers that support it, followed by "
-        "all numbers of its record in `reproduction/results/`. `isotherm reproduce NAME` makes a record; "
+        "# Experiments\n\nFor every experiment: the question, our answer, pictures, and the numbers that carry it. Numbers are "
+        "means over runs and their standard errors; the thesis' are in parentheses. All numbers, and differences run by run, are "
+        "in `reproduction/results/NAME/result.json`. `isotherm reproduce NAME` makes a record; "
         "`python -m isotherm_thesis.ledger.tables` generates this page. The thesis' claims: [claims.md](claims.md).\n"
     )
     for name, record in records().items():
         asked = questions[name]
-        shown = [row for row in record["rows"] if _is_shown(row, asked["rows"])]
-        text += f"\n## {name}\n\n**{asked['question']}**\n\n{asked['answer']}\n\n"
-        pictures = sorted(path.name for path in (RESULTS / name).glob("*.png"))
-        for picture in pictures:
+        text += f"\n## {name}\n\n**{asked['question']}** {filled(asked['answer'], found, name)}\n\n"
+        for picture in sorted(path.name for path in (RESULTS / name).glob("*.png")):
             caption = captions.get(name, {}).get(picture.removesuffix(".png"))
-            text += f"![{picture}](../reproduction/results/{name}/{picture})\n\n" + (
-                f"*{caption}*\n\n" if caption else ""
-            )
-        text += f"{_rows_table(shown)}\n"
-        text += f"{REMARKS[name]}\n\n" if name in REMARKS else ""
-        text += f"Scale: {record['scale']}, {record['seconds']:.0f} s, seed {record['seed']}.\n\n"
-        text += f"<details><summary>All {len(record['rows'])} numbers</summary>\n\n"
-        text += f"{_rows_table(record['rows'])}\n</details>\n"
+            text += f"![{picture}](../reproduction/results/{name}/{picture})\n"
+            text += f"*{filled(caption, found, name)}*\n\n" if caption else "\n"
+        text += _table_of([row for row in record["rows"] if _is_shown(row, asked["rows"])])
+        text += f"{filled(REMARKS[name], found, name)} " if name in REMARKS else ""
+        count = record["config"]["num_runs"]
+        runs = f"{count:,} run{'s' * (count > 1)}"
+        where = f"{record['seconds'] / 60:.1f} min on {record['environment']['device']}"
+        text += f"Length: {record['scale']}; {runs}; {where}; seed {record['seed']}; {len(record['rows'])} numbers.\n"
     return text
 
 
 def _is_shown(row: dict[str, Any], patterns: list[list[str]]) -> bool:
-    return any(fnmatchcase(row["method"], method) and fnmatchcase(row["metric"], metric) for method, metric in patterns)
+    """Whether a row carries the answer. Differences are in the ledger of claims, and in the record."""
+    is_named = any(
+        fnmatchcase(row["method"], method) and fnmatchcase(row["metric"], metric) for method, metric in patterns
+    )
+    return is_named and " - " not in row["method"]
 
 
-def _rows_table(rows: list[dict[str, Any]]) -> str:
-    lines = "".join(f"| {_cells(row)} |\n" for row in rows)
-    return f"| method | metric | thesis | ours | runs |\n|---|---|---|---|---|\n{lines}"
+# Columns of a table of the page, at most.
+_WIDEST = 7
 
 
-def _cells(row: dict[str, Any]) -> str:
-    thesis = "" if row["thesis"] is None else f"{row['thesis']:.4g}"
+def _table_of(rows: list[dict[str, Any]]) -> str:
+    """Methods by metrics, or metrics by methods where that is shorter; of one metric, problems by methods."""
+    cells = {(row["method"], row["metric"]): _cell(row) for row in rows}
+    methods, metrics = (list(dict.fromkeys(key[place] for key in cells)) for place in (0, 1))
+    if len(metrics) == 1 and all(", " in method for method in methods):
+        # "wine, CSGLD": the problem, then the method.
+        cells = {tuple(method.split(", ", 1)): cell for (method, _), cell in cells.items()}
+        methods, metrics = (list(dict.fromkeys(key[place] for key in cells)) for place in (0, 1))
+    if len(metrics) > _WIDEST or (len(metrics) > len(methods) and len(methods) <= _WIDEST):
+        cells = {(metric, method): cell for (method, metric), cell in cells.items()}
+        methods, metrics = metrics, methods
+    lines = [[method, *(cells.get((method, metric), "") for metric in metrics)] for method in methods]
+    body = "".join(f"| {' | '.join(line)} |\n" for line in [["", *metrics], ["---"] * (1 + len(metrics)), *lines])
+    return f"{body}\n" if rows else ""
+
+
+def _cell(row: dict[str, Any]) -> str:
     ours = shown(row["ours"], row["std_error"])
-    return f"{row['method']} | {row['metric']} | {thesis} | {ours} | {row['runs']}"
+    return ours if row["thesis"] is None else f"{ours} ({shown(row['thesis'])})"
 
 
 _WITH_OPTION = ", with our XLA option"
@@ -257,8 +282,8 @@ def _short(number: float) -> str:
 
 
 TABLES = {
-    "claims": lambda: tally_table(load_claims(), records()),
-    "findings": lambda: notable_findings(load_claims(), records()),
+    "claims": lambda: tally_table(load_claims(), evidence()),
+    "findings": lambda: notable_findings(load_claims(), evidence()),
     "lengths": lengths_table,
     "demo": demo_table,
     "digits": digits_table,
@@ -285,7 +310,7 @@ def pages() -> dict[pathlib.Path, str]:
     """The pages as they should be."""
     made = {
         ROOT / "docs" / "experiments.md": experiments_page(),
-        ROOT / "docs" / "claims.md": claims_page(load_claims(), records()),
+        ROOT / "docs" / "claims.md": claims_page(load_claims(), evidence()),
     }
     written = [ROOT / "README.md", *sorted(path for path in (ROOT / "docs").glob("*.md") if path not in made)]
     return made | {path: rendered(path.read_text()) for path in written}

@@ -1,5 +1,7 @@
 """Figures of the image experiments, from the records of cells."""
 
+from typing import Any
+
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -7,59 +9,113 @@ from isotherm.demo.result import Row
 from isotherm_thesis.experiments.figures import color_of, legend_below, page, panels, styled
 from isotherm_thesis.experiments.images.study import Records
 
+_KINDS = {
+    "accuracy, logits": ("accuracy in %", "average of networks so far"),
+    "NLL, logits": ("mean NLL", "average of networks so far"),
+    "accuracy, single": ("accuracy in %", "single networks"),
+}
+# Points of accuracy between methods that are drawn in rows of their own.
+_GAP = 10.0
+
 
 @styled
 def draw_averages(records: Records) -> Figure:
-    """Accuracy and likelihood of the running average against epochs, and of single networks: means over seeds, and their errors.
+    """Accuracy and likelihood of the running average, and of single networks: means over seeds, and their errors.
 
-    The scale is that of the second half of the curves, where methods differ little.
+    Methods far apart have rows of their own, with scales for the second half of the curves, where methods of a row differ little.
+    Where methods run for different numbers of epochs, the axis is the share of the networks of each, not epochs.
     """
-    figure, axes = page(1, 3, gridspec_kw={"wspace": 0.08})
-    kinds = {
-        "accuracy, logits": ("accuracy in %", "average of networks so far"),
-        "NLL, logits": ("mean NLL", "average of networks so far"),
-        "accuracy, single": ("accuracy in %", "single networks"),
-    }
     found = _with_curves(records)
-    for axis, (kind, (measure, title)) in zip(axes[0], kinds.items(), strict=True):
-        late, begins = [], []
-        for label, cells in found.items():
-            seen = np.array([cell["curves"][kind] for cell in cells])
-            mean, error = seen.mean(axis=0), np.std(seen, axis=0, ddof=min(len(seen) - 1, 1)) / np.sqrt(len(seen))
-            epochs = cells[0]["curves"]["epoch"]
-            axis.fill_between(epochs, mean - error, mean + error, alpha=0.3, linewidth=0)
-            axis.plot(epochs, mean, linewidth=1.0, label=label)
-            begins.append(epochs[len(epochs) // 4])
-            late += [*(mean - error)[len(mean) // 2 :], *(mean + error)[len(mean) // 2 :]]
-        axis.set(xlabel="epoch", ylabel=measure, title=title)
-        if late:
-            room = 0.05 * (max(late) - min(late)) + 1e-6
-            axis.set_ylim(min(late) - room, max(late) + room)
-            axis.set_xlim(left=min(begins))
+    groups = _groups(found)
+    figure, axes = page(max(len(groups), 1), 3, 2.6 if len(groups) > 1 else 3.1)
+    has_shares = len({(cells[0]["curves"]["epoch"][0], cells[0]["epochs"]) for cells in found.values()}) > 1
+    colors = _colors(list(found))
+    for row, labels in zip(axes, groups, strict=False):
+        for axis, kind in zip(row, _KINDS, strict=True):
+            _draw_curves(axis, kind, {label: found[label] for label in labels}, colors, has_shares)
     if found:
-        legend_below(figure, axes[0, 0])
+        legend_below(figure, *axes[:, 0])
     return figure
+
+
+def _draw_curves(axis: Any, kind: str, found: Records, colors: dict[str, Any], has_shares: bool) -> None:
+    late, begins = [], []
+    for label, cells in found.items():
+        seen = np.array([cell["curves"][kind] for cell in cells])
+        mean, error = seen.mean(axis=0), np.std(seen, axis=0, ddof=min(len(seen) - 1, 1)) / np.sqrt(len(seen))
+        places = np.linspace(0, 100, len(mean) + 1)[1:] if has_shares else np.array(cells[0]["curves"]["epoch"])
+        axis.fill_between(places, mean - error, mean + error, alpha=0.25, linewidth=0, color=colors[label])
+        axis.plot(places, mean, linewidth=1.1, label=label, color=colors[label])
+        begins.append(places[len(places) // 4])
+        late += [*(mean - error)[len(mean) // 2 :], *(mean + error)[len(mean) // 2 :]]
+    measure, title = _KINDS[kind]
+    axis.set(xlabel="networks so far, %" if has_shares else "epoch", ylabel=measure, title=title)
+    if late:
+        room = 0.05 * (max(late) - min(late)) + 1e-6
+        axis.set_ylim(min(late) - room, max(late) + room)
+        axis.set_xlim(left=min(begins))
+
+
+def _groups(found: Records) -> list[list[str]]:
+    """Labels from the highest accuracy at the end to the lowest, parted where neighbors are far apart."""
+    ends = {
+        label: float(np.mean([cell["curves"]["accuracy, logits"][-1] for cell in cells]))
+        for label, cells in found.items()
+    }
+    groups: list[list[str]] = []
+    for label in sorted(ends, key=lambda label: -ends[label]):
+        if groups and ends[groups[-1][-1]] - ends[label] <= _GAP:
+            groups[-1].append(label)
+        else:
+            groups.append([label])
+    return groups
+
+
+def _colors(labels: list[str]) -> dict[str, Any]:
+    """The color of each method; where several methods would have the same, colors of the default cycle."""
+    own = [color_of(label) for label in labels]
+    return dict(
+        zip(labels, own if len(set(own)) == len(own) else [f"C{place}" for place in range(len(labels))], strict=True)
+    )
+
+
+# Exact corrections are "thousands of times larger than the losses" (Deng 2021, L768).
+_THOUSAND = 1_000.0
 
 
 @styled
 def draw_variances(records: Records) -> Figure:
-    """The variance of the difference of swap energies, and the exact correction over the loss, against epochs; the first seed.
+    """The variance of the difference of swap energies, and the exact correction over the loss, against epochs: means over seeds.
 
-    A variance of zero, which chains have that start from the same weights, has no place on the scale.
+    Bands are from the lowest to the highest seed. A variance of zero, which chains have that start from the same weights, has no
+    place on the scale. Lines are broken where nothing was measured.
     """
     figure, axes = page(1, 2)
-    for label, cells in records.items():
-        report = cells[0]["coupling"]
-        if "variance over time" in report:
-            for axis, kind, name in zip(axes[0], ("variance", "correction"), ("variance", "ratio"), strict=True):
-                seen = report[f"{kind} over time"]
-                values = np.array(seen[name])
-                axis.plot(seen["epoch"], np.where(values > 0, values, np.nan), linewidth=1.0, label=label)
+    kept = {label: cells for label, cells in records.items() if "variance over time" in cells[0]["coupling"]}
+    colors = _colors(list(kept))
+    for label, cells in kept.items():
+        for axis, kind, name in zip(axes[0], ("variance", "correction"), ("variance", "ratio"), strict=True):
+            seen = np.array([cell["coupling"][f"{kind} over time"][name] for cell in cells], float)
+            epochs, values = _with_gaps(
+                cells[0]["coupling"][f"{kind} over time"]["epoch"], np.where(seen > 0, seen, np.nan)
+            )
+            axis.plot(epochs, values.mean(axis=0), linewidth=1.1, label=label, color=colors[label])
+            low, high = values.min(axis=0), values.max(axis=0)
+            axis.fill_between(epochs, low, high, alpha=0.2, linewidth=0, color=colors[label])
     axes[0, 0].set(xlabel="epoch", ylabel="variance", yscale="log", title="difference of swap energies")
     axes[0, 1].set(xlabel="epoch", ylabel="ratio", yscale="log", title="correction at F = 1 over loss")
-    if axes[0, 0].lines:
-        axes[0, 0].legend(loc="lower right")
+    axes[0, 1].axhline(_THOUSAND, color="black", linestyle=":", linewidth=0.9, label="1,000")
+    if kept:
+        legend_below(figure, axes[0, 1])
     return figure
+
+
+def _with_gaps(epochs: list[int], values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Epochs and values of shape (seeds, epochs), with a missing value wherever epochs were left out."""
+    places = np.array(epochs, float)
+    steps = np.diff(places)
+    after = np.flatnonzero(steps > 1.5 * steps.min()) + 1 if len(steps) else np.array([], int)
+    return np.insert(places, after, np.nan), np.insert(values, after, np.nan, axis=1)
 
 
 @styled
@@ -109,18 +165,21 @@ def draw_entropies(records: Records) -> Figure:
     return figure
 
 
-def draw_ladders(records: Records) -> Figure:
-    """Step sizes of the rungs over the lowest, and acceptances of the pairs, at the end."""
-    figure, axes = panels(1, 2, (4.4, 3.4))
+@styled
+def draw_ladders(records: Records, target: float | None = None) -> Figure:
+    """Step sizes of the rungs over the lowest, and acceptances of the pairs beside their target, at the end."""
+    figure, axes = page(1, 2, 2.9)
     for label, cells in records.items():
         report = cells[0]["coupling"]
         if "step size ratios" in report:
-            axes[0, 0].plot(report["step size ratios"], "o-", markersize=3, label=label)
-            axes[0, 1].plot(report["acceptance of pairs"], "o-", markersize=3, label=label)
+            axes[0, 0].plot(report["step size ratios"], "o-", markersize=3, label=label, color=color_of(label))
+            axes[0, 1].plot(report["acceptance of pairs"], "o-", markersize=3, color=color_of(label))
+    if target is not None:
+        axes[0, 1].axhline(target, color="black", linestyle=":", label=f"target, {target:g}")
     axes[0, 0].set(xlabel="rung", ylabel="over the lowest", title="learning rates at the end")
-    axes[0, 1].set(xlabel="pair", ylabel="rate", title="acceptance")
+    axes[0, 1].set(xlabel="pair", ylabel="rate", title="acceptance over the run", ylim=0)
     if axes[0, 0].lines:
-        axes[0, 0].legend(fontsize=7)
+        legend_below(figure, *axes[0])
     return figure
 
 
