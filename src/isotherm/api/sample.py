@@ -5,7 +5,7 @@ import dataclasses
 import pathlib
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -13,12 +13,12 @@ import numpy as np
 
 from isotherm.api.automatic import NAME, Automatic, Wanted, find_run, limits_of, rebuilt
 from isotherm.driver.checkpoints import Checkpoints
-from isotherm.driver.describe import differences, environment
+from isotherm.driver.describe import differences
 from isotherm.driver.drive import HostOptions, ResumePoint, drive
 from isotherm.driver.layout import Layout
 from isotherm.driver.prepare import PreparedRun, prepare
 from isotherm.driver.progress import Status
-from isotherm.driver.run_folder import LOCK, locked
+from isotherm.driver.run_folder import claim, locked, write_start
 from isotherm.driver.settings import Settings, check_run, collect_of, thread_pool_size
 from isotherm.engine.program import identity
 from isotherm.foundation.calls import checked_call
@@ -30,9 +30,10 @@ from isotherm.pilots.resolve import Resolved, checked_start, resolve_at
 from isotherm.potentials.potential import Potential
 from isotherm.potentials.start import choose_init, first_position, on_host
 from isotherm.run.run import Run
-from isotherm.run.storage.formats import FORMAT, check_format
+from isotherm.run.storage.formats import read_run_file
+from isotherm.run.storage.json_files import write_checked
 from isotherm.run.storage.saving import seconds_until
-from isotherm.run.storage.store import read_json, read_records, write_arrays, write_json
+from isotherm.run.storage.store import read_records
 from isotherm.samplers.independent import sgld
 from isotherm.samplers.sampler import AnySampler, as_potential, check_sampler
 
@@ -169,7 +170,7 @@ def sample(
             return _resume(potential, None, num_steps, first_position(init, seed), collect, host)
     with contextlib.ExitStack() as stack:
         if folder is not None:
-            stack.enter_context(_claim(folder))
+            stack.enter_context(claim(folder))
         if limits is not None:
             wanted = Wanted(num_steps, num_ladders, thinning, burn_in)
             found = find_run(potential, init, limits, settings, wanted, progress)
@@ -180,7 +181,7 @@ def sample(
                 settings, position = checked_start(potential, resolved.sampler, init, collect, **given)
             prepared = _prepare(potential, resolved, settings, position, collect, source)
         if folder is not None:
-            _write_start(prepared, folder)
+            write_start(folder, prepared.position, prepared.configs[0])
         return drive(prepared, host, ResumePoint(), began)[0]
 
 
@@ -204,42 +205,6 @@ def _prepare_automatic(found: Automatic, collect: Collect, source: Any, began: f
     pilot_seconds = time.perf_counter() - began
     prepared = prepare(*given, choices=found.choices)
     return dataclasses.replace(prepared, pilot_seconds=pilot_seconds)
-
-
-def _write_start(prepared: PreparedRun, folder: pathlib.Path) -> None:
-    write_arrays(folder / "start", prepared.position)
-    # Written last: a folder with this file can be resumed.
-    write_json(folder / "run.json", {"format": FORMAT, "config": prepared.configs[0], "environment": environment()})
-
-
-@contextlib.contextmanager
-def _claim(folder: pathlib.Path) -> Iterator[None]:
-    """Lock a folder for a new run. Existing files are kept, and a refused run leaves no trace."""
-    is_new = not folder.exists()
-    if folder.is_dir() and not (folder / LOCK).exists():
-        # No lock in a folder with other files.
-        _refuse_contents(folder)
-    with locked(folder, "out") as lock:
-        _refuse_contents(folder)
-        try:
-            yield
-        finally:
-            if folder.exists() and list(folder.iterdir()) == [lock]:
-                lock.unlink()
-                if is_new:
-                    folder.rmdir()
-
-
-def _refuse_contents(folder: pathlib.Path) -> None:
-    """Refuse a folder that holds a run, or files other than those of an interrupted start."""
-    names = {path.name for path in folder.iterdir()}
-    if "run.json" in names:
-        remedy = "Pass `resume=True` to continue it (`isotherm resume` in a shell), or choose another folder."
-        refuse("out", "a folder without a run", f"{folder}, which holds one", remedy)
-    ours = {LOCK, *(["start"] if (folder / "start" / "structure.json").exists() and LOCK in names else [])}
-    if names - ours:
-        got = f"{folder}, which holds {', '.join(sorted(names - ours)[:3])}" + ", ..." * (len(names - ours) > 3)
-        refuse("out", "a new or empty folder", got, "Choose another name: runs do not share a folder with other files.")
 
 
 @checked_call()
@@ -343,7 +308,7 @@ def _resume(
         (folder / "finished.json").unlink(missing_ok=True)
         config["settings"]["num_steps"] = settings.num_steps
         config["temperature"] = asked["temperature"]
-        write_json(folder / "run.json", {**stored, "config": config})
+        write_checked(folder / "run.json", {**stored, "config": config})
     return drive(dataclasses.replace(prepared, configs=(config,)), host, reached, began)[0]
 
 
@@ -364,8 +329,7 @@ def read_configuration(folder: pathlib.Path) -> tuple[dict[str, Any], dict[str, 
     if not (folder / "run.json").exists():
         remedy = "Give the folder that was passed as `out`. A start interrupted before this file cannot be resumed."
         refuse("folder", "a folder of a run, with a run.json", str(folder), remedy)
-    stored = read_json(folder / "run.json")
-    check_format(stored, folder, is_resumed=True)
+    stored = read_run_file(folder, is_resumed=True)
     return stored["config"], stored
 
 

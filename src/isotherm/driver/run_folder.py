@@ -6,7 +6,11 @@ import pathlib
 from collections.abc import Iterator
 from typing import Any
 
+from isotherm.driver.describe import environment
 from isotherm.foundation.errors import StorageError, check_written_path, refuse
+from isotherm.run.storage.formats import FORMAT
+from isotherm.run.storage.json_files import write_checked
+from isotherm.run.storage.store import write_arrays
 
 LOCK = "lock"
 _MAX_REASON = 600
@@ -46,6 +50,50 @@ def _try_lock(handle: Any) -> bool:
         # Other errors mean that the file system has no locks.
         return error.errno not in (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
     return True
+
+
+@contextlib.contextmanager
+def claim(folder: pathlib.Path) -> Iterator[None]:
+    """Lock a folder for a new run. Existing files are kept, and a refused run leaves no trace."""
+    is_new = not folder.exists()
+    if folder.is_dir() and not (folder / LOCK).exists():
+        # No lock in a folder with other files.
+        _refuse_contents(folder)
+    with locked(folder, "out") as lock:
+        _refuse_contents(folder)
+        try:
+            yield
+        finally:
+            if folder.exists() and list(folder.iterdir()) == [lock]:
+                lock.unlink()
+                if is_new:
+                    folder.rmdir()
+
+
+def _refuse_contents(folder: pathlib.Path) -> None:
+    """Refuse a folder that holds a run, or files other than those of an interrupted start."""
+    names = {path.name for path in folder.iterdir()}
+    if "run.json" in names:
+        remedy = "Pass `resume=True` to continue it (`isotherm resume` in a shell), or choose another folder."
+        refuse("out", "a folder without a run", f"{folder}, which holds one", remedy)
+    ours = {LOCK, "run.partial"} if LOCK in names else {LOCK}
+    start = folder / "start"
+    if LOCK in names and start.is_dir():
+        # A kill may come before the first file of this folder, or while that is written.
+        is_ours = (start / "structure.json").exists() or all(
+            path.name == "structure.partial" for path in start.iterdir()
+        )
+        ours |= {"start"} if is_ours else set()
+    if names - ours:
+        got = f"{folder}, which holds {', '.join(sorted(names - ours)[:3])}" + ", ..." * (len(names - ours) > 3)
+        refuse("out", "a new or empty folder", got, "Choose another name: runs do not share a folder with other files.")
+
+
+def write_start(folder: pathlib.Path, position: Any, config: dict[str, Any]) -> None:
+    """Write what a run needs to be resumed."""
+    write_arrays(folder / "start", position)
+    # Written last: a folder with this file can be resumed.
+    write_checked(folder / "run.json", {"format": FORMAT, "config": config, "environment": environment()})
 
 
 @contextlib.contextmanager
