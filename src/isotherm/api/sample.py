@@ -14,6 +14,7 @@ import numpy as np
 from isotherm.api.automatic import NAME, Automatic, Wanted, find_run, limits_of, rebuilt
 from isotherm.driver.checkpoints import Checkpoints
 from isotherm.driver.describe import differences
+from isotherm.driver.device_memory import device_memory
 from isotherm.driver.drive import HostOptions, ResumePoint, drive
 from isotherm.driver.layout import Layout
 from isotherm.driver.prepare import PreparedRun, prepare
@@ -169,6 +170,7 @@ def sample(
         with locked(folder, "out"):
             return _resume(potential, None, num_steps, first_position(init, seed), collect, host)
     with contextlib.ExitStack() as stack:
+        stack.enter_context(device_memory())
         if folder is not None:
             stack.enter_context(claim(folder))
         if limits is not None:
@@ -289,9 +291,10 @@ def _resume(
             refuse("sampler", "given, as when the run was started", "None", "Pass it again: code is never stored.")
         own = jax.tree.map(lambda leaf: leaf[0, 0], position)
         potential, sampler = rebuilt(potential, config["choices"][0]["value"], own)
-    resolved = resolve_at(potential, sampler, settings, position, stored=config["choices"])
-    check_run(potential, resolved.sampler, settings, position, collect)
-    prepared = _prepare(potential, resolved, settings, position, collect, config["source"])
+    with device_memory():
+        resolved = resolve_at(potential, sampler, settings, position, stored=config["choices"])
+        check_run(potential, resolved.sampler, settings, position, collect)
+        prepared = _prepare(potential, resolved, settings, position, collect, config["source"])
     asked = prepared.configs[0]
     _compare(config, asked)
     checkpoints = Checkpoints(folder)

@@ -64,6 +64,7 @@ class Checkpoints:
             except Exception as error:  # Orbax and TensorStore raise many types; an older checkpoint may be intact.
                 reasons[step] = (str(error).splitlines() or [type(error).__name__])[0][:160]
                 continue
+            found = dict(found)
             stored = found.pop("checksums")
             if not np.array_equal(stored, _checksums(found)):
                 reasons[step] = "its numbers do not match their checksums"
@@ -97,7 +98,7 @@ class Checkpoints:
 def _checksums(tree: Any) -> np.ndarray:
     """The CRC-32 of every array of a tree."""
     arrays = [np.ascontiguousarray(leaf) for leaf in jax.tree.leaves(tree)]
-    return np.array([zlib.crc32(array.reshape(-1).view(np.uint8)) for array in arrays], np.uint32)
+    return np.array([zlib.crc32(array.reshape(-1).view(np.uint8).data) for array in arrays], np.uint32)
 
 
 def _listed(reasons: dict[int, str]) -> str:

@@ -6,7 +6,9 @@ import pathlib
 from collections.abc import Iterator
 from typing import Any
 
-from isotherm.driver.describe import environment
+import jax
+
+from isotherm.driver.provenance import provenance
 from isotherm.foundation.errors import StorageError, check_written_path, refuse
 from isotherm.run.storage.formats import FORMAT
 from isotherm.run.storage.json_files import write_checked
@@ -93,7 +95,7 @@ def write_start(folder: pathlib.Path, position: Any, config: dict[str, Any]) -> 
     """Write what a run needs to be resumed."""
     write_arrays(folder / "start", position)
     # Written last: a folder with this file can be resumed.
-    write_checked(folder / "run.json", {"format": FORMAT, "config": config, "environment": environment()})
+    write_checked(folder / "run.json", {"format": FORMAT, "config": config, "environment": provenance()})
 
 
 @contextlib.contextmanager
@@ -102,7 +104,8 @@ def writing_to(folder: pathlib.Path | None, iteration: int) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, RuntimeError) as error:  # Of files, TensorStore and Orbax.
-        if folder is None:
+        # JAX's errors are of the device; see `device_memory`.
+        if folder is None or isinstance(error, jax.errors.JaxRuntimeError):
             raise
         check_exists(folder, iteration)
         reason = getattr(error, "strerror", None) or " ".join(str(error).split())[:_MAX_REASON]

@@ -69,6 +69,14 @@ def seconds_until(folder: pathlib.Path) -> float:
         return 0.0
 
 
+def iterations_until(folder: pathlib.Path) -> int:
+    """Iterations of the run in `folder` up to its last checkpoint; 0 where it has none."""
+    try:
+        return _read_progress(folder)["num_steps"]
+    except ValueError:
+        return 0
+
+
 def load(folder: pathlib.Path) -> dict[str, Any]:
     """The arguments of `Run.assemble` from the folder of a run. One that was killed ends at its last checkpoint."""
     stored = read_run_file(folder)

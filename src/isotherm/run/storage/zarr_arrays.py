@@ -65,7 +65,7 @@ def open_array(path: pathlib.Path, *, is_old: bool = False) -> Any:
         return ts.open(specification, open=True, assume_metadata=not is_old).result()
     except ValueError as error:
         remedy = f"TensorStore says: {str(error).splitlines()[0][:200]}"
-        raise ValueError(f"`folder` must be complete; got a missing or damaged array {path}. {remedy}") from error
+        refuse("folder", "complete", f"a missing or damaged array {path}", remedy)
 
 
 def lengthen(path: pathlib.Path, axis: int, length: int) -> Any:
