@@ -2,12 +2,15 @@
 
 import contextlib
 import pathlib
+import re
 from collections.abc import Iterator
 
 import jax
 
 from isotherm.foundation.errors import DeviceMemoryError
 
+# Computations that run asynchronously fail with INTERNAL.
+_OUT_OF_MEMORY = re.compile(r"(?:RESOURCE_EXHAUSTED:? ?|INTERNAL: .*(?=out of memory))(.*)", re.IGNORECASE)
 _SMALLER = (
     'Take fewer chains or a smaller `batch_size`, compute one chain at a time with `chain_mode="map"`, keep the data on the host '
     "with `is_streamed=True`, or leave more memory to this process."
@@ -21,9 +24,10 @@ def device_memory(folder: pathlib.Path | None = None, iteration: int | None = No
         yield
     except jax.errors.JaxRuntimeError as error:
         first = str(error).splitlines()[0]
-        code, _, reason = first.partition(": ")
-        if code != "RESOURCE_EXHAUSTED":
+        found = _OUT_OF_MEMORY.search(first)
+        if found is None:
             raise
+        reason = found[1] or "no details"
         when = "before the first iteration" if iteration is None else f"after {iteration:,} iterations"
         message = f"The device ran out of memory {when}: {reason[:200].rstrip('.')}. "
         if folder is None or iteration is None:
