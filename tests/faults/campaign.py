@@ -164,7 +164,7 @@ class Campaign:
 
     def _fill(self) -> str:
         room = self.random.randrange(60_000, 1_100_000)
-        with small_disk(self.nursery.folder / f"disk-{self._number}", room) as (disk, enlarge):
+        with small_disk(self._new(), room) as (disk, enlarge):
             folder = disk / "run"
             # Where nothing can be mounted, files of more than some bytes are refused.
             limit = {} if enlarge is not None else {"limit": room // 4}

@@ -65,9 +65,12 @@ def test_the_folder_says_where_a_run_came_from(tmp_path, checkout, monkeypatch):
 
 def test_changed_files_of_the_checkout_are_noticed(checkout):
     (checkout / "notes").write_text("not tracked")
-    assert provenance.git_state()["is_dirty"] is False
+    before = provenance.git_state()
     (checkout / "model.py").write_text("x = 2\n")
-    assert provenance.git_state()["is_dirty"] is True
+    after = provenance.git_state()
+    assert before is not None
+    assert after == {**before, "is_dirty": True}
+    assert not before["is_dirty"]
 
 
 @pytest.mark.parametrize("where", ["nowhere", "no git", "slow", "gone"])
@@ -134,7 +137,7 @@ def test_xarray_opens_a_folder_with_names_of_axes(tmp_path, num_runs):
     assert mean == pytest.approx(float(np.mean(run.draws["b"][:])), rel=1e-5)
     run.save(tmp_path / "saved")
     again = xarray.open_datatree(tmp_path / "saved", engine="zarr")
-    np.testing.assert_array_equal(again["records/draws-a"].values, run.draws["a"][:])
+    np.testing.assert_array_equal(again["records"].dataset["draws-a"].values, run.draws["a"][:])
 
 
 def test_xarray_opens_a_run_that_is_going_on(tmp_path):
@@ -142,7 +145,7 @@ def test_xarray_opens_a_run_that_is_going_on(tmp_path):
 
     def callback(status):
         with xarray.open_datatree(folder, engine="zarr") as tree:
-            draws = tree["records/draws-b"].values
+            draws = tree["records"].dataset["draws-b"].values
         seen.append(int(np.isfinite(draws).all(axis=0).sum()))
         assert draws.shape == (2, 200)
 
@@ -150,7 +153,7 @@ def test_xarray_opens_a_run_that_is_going_on(tmp_path):
     # Draws that are not yet made are NaN.
     assert seen == list(range(20, 201, 20))
     iso.resume(folder, energy, iso.sgld(0.1), num_steps=300, measure_bias=False)
-    assert xarray.open_datatree(folder, engine="zarr")["records/draws-b"].shape == (2, 300)
+    assert xarray.open_datatree(folder, engine="zarr")["records"].dataset["draws-b"].shape == (2, 300)
 
 
 def test_other_readers_see_damage_too(tmp_path):

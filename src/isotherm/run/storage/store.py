@@ -16,6 +16,9 @@ from isotherm.run.storage.json_files import read_checked, read_json, write_check
 from isotherm.run.storage.pytree_json import describe_structure, named_leaves, rebuild
 from isotherm.run.storage.stored_array import StoredArray
 
+# Records in memory before they are written; a checkpoint writes them in any case.
+_HELD_BYTES = 16 << 20
+
 
 class MemorySink:
     """Records in arrays of their final size."""
@@ -50,23 +53,38 @@ class StoreSink:
         if num_done:
             _verify(folder, axis, num_done)
         self._handles: dict[str, Any] = {}
+        self._start, self._held, self._num_bytes = 0, [], 0
         self._pending: list[Any] = []
 
     def write(self, start: int, records: Any) -> None:
-        """Take records as those from number `start` on."""
+        """Take records as those from number `start` on, which follow those that were taken before."""
         if not self._handles:
             self._open(records)
-        self.flush()  # One block in flight at a time, so that memory stays flat.
-        for name, leaf in named_leaves(records).items():
-            place = self._handles[name][_span(leaf, self._axis, start)]
-            # A copy: the leaf may be a view of a buffer that the next block writes to.
-            self._pending.append(place.write(np.array(leaf, order="C")))
+        if not self._held:
+            self._start = start
+        # Copies: the leaves may be views of a buffer that the next block writes to.
+        self._held.append({name: np.array(leaf, order="C") for name, leaf in named_leaves(records).items()})
+        self._num_bytes += sum(leaf.nbytes for leaf in self._held[-1].values())
+        if self._num_bytes >= _HELD_BYTES:
+            self._send()
 
     def flush(self) -> None:
         """Return when everything is on disk."""
-        for promise in self._pending:
+        self._send()
+        self._wait()
+
+    def _send(self) -> None:
+        """Begin to write what is held. Small blocks are joined, since each write reads and writes the last chunk again."""
+        self._wait()  # One piece in flight at a time, so that memory stays flat.
+        held, self._held, self._num_bytes = self._held, [], 0
+        for name in held[0] if held else ():
+            leaf = np.concatenate([one[name] for one in held], self._axis) if len(held) > 1 else held[0][name]
+            self._pending.append(self._handles[name][_span(leaf, self._axis, self._start)].write(leaf))
+
+    def _wait(self) -> None:
+        pending, self._pending = self._pending, []
+        for promise in pending:
             promise.result()
-        self._pending.clear()
 
     def read(self) -> Any:
         """The records, as arrays that are read when they are indexed."""
