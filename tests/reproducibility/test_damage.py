@@ -102,6 +102,24 @@ def test_a_run_does_not_go_on_after_damaged_draws(folder, num_steps):
         resume(folder, num_steps=num_steps)
 
 
+def test_draws_between_good_ones_stop_a_resume(tmp_path, monkeypatch):
+    monkeypatch.setattr("isotherm.run.storage.zarr_arrays._CHUNK_BYTES", 160)
+    folder = tmp_path / "run"
+    run_in(folder)
+    (folder / "finished.json").unlink()
+    chunk = folder / "records" / "energies" / "0.9"
+    flip(chunk, 5)
+    with pytest.raises(ValueError, match=rf"`folder` must be undamaged; got {chunk}"):
+        resume(folder)
+
+
+def read_raw(folder, number):
+    """Records of the same shapes and types as those in a folder."""
+    structure = iso.load(folder)
+    named = {"draws": structure.draws, "energies": structure.energies, "log_weights": structure.log_weights}
+    return {name: np.zeros((2, number, *leaf.shape[2:]), leaf.dtype) for name, leaf in named.items()}
+
+
 def test_draws_after_the_checkpoint_need_not_be_whole(tmp_path, monkeypatch):
     monkeypatch.setattr("isotherm.run.storage.zarr_arrays._CHUNK_BYTES", 160)
     folder = tmp_path / "run"
@@ -110,10 +128,18 @@ def test_draws_after_the_checkpoint_need_not_be_whole(tmp_path, monkeypatch):
     (folder / "finished.json").unlink()
     for step in (200, 180):
         shutil.rmtree(folder / "checkpoints" / str(step))
-    for chunk in ("records/energies/0.8", "records/draws/0.16.0", "records/draws/0.19.0"):
-        flip(folder / chunk, 3)
+    chunks = [folder / "records" / name for name in ("energies/0.8", "draws/0.16.0", "draws/0.19.0")]
+    for chunk in chunks:
+        flip(chunk, 3)
     np.testing.assert_array_equal(resume(folder).draws[:], draws)
     np.testing.assert_array_equal(iso.load(folder).draws[:], draws)
+    for chunk in chunks:
+        flip(chunk, 3)
+    sink = StoreSink(folder / "records", 200, 1, 160)
+    whole = {name: np.asarray(leaf) for name, leaf in read_raw(folder, 160).items()}
+    # A part of a chunk is written into what is there.
+    sink.write(160, {name: leaf[:, :3] for name, leaf in whole.items()})
+    sink.flush()
 
 
 def test_bits_of_the_metadata_of_an_array(folder):
