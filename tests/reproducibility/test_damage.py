@@ -113,10 +113,10 @@ def test_draws_between_good_ones_stop_a_resume(tmp_path, monkeypatch):
         resume(folder)
 
 
-def read_raw(folder, number):
+def zeros_like(folder, number):
     """Records of the same shapes and types as those in a folder."""
-    structure = iso.load(folder)
-    named = {"draws": structure.draws, "energies": structure.energies, "log_weights": structure.log_weights}
+    run = iso.load(folder)
+    named = {"draws": run.draws, "energies": run.energies, "log_weights": run.log_weights}
     return {name: np.zeros((2, number, *leaf.shape[2:]), leaf.dtype) for name, leaf in named.items()}
 
 
@@ -136,9 +136,9 @@ def test_draws_after_the_checkpoint_need_not_be_whole(tmp_path, monkeypatch):
     for chunk in chunks:
         flip(chunk, 3)
     sink = StoreSink(folder / "records", 200, 1, 160)
-    whole = {name: np.asarray(leaf) for name, leaf in read_raw(folder, 160).items()}
+    zeros = zeros_like(folder, 3)
     # A part of a chunk is written into what is there.
-    sink.write(160, {name: leaf[:, :3] for name, leaf in whole.items()})
+    sink.write(160, zeros)
     sink.flush()
 
 

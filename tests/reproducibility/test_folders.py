@@ -52,7 +52,7 @@ def test_a_start_that_was_cut_short_is_no_obstacle(tmp_path, left):
         (tmp_path / "run" / "run.partial").write_text("{")
     for name in ("records", "checkpoints", "end"):
         shutil.rmtree(tmp_path / "run" / name)
-    for name in ("run.json", "finished.json", "progress.json", "zarr.json"):
+    for name in ("run.json", "finished.json", "progress.json", "zarr.json", "log.jsonl"):
         (tmp_path / "run" / name).unlink()
     np.testing.assert_array_equal(run_in(tmp_path / "run").draws[:], run_in(None).draws)
 

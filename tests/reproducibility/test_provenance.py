@@ -140,6 +140,25 @@ def test_xarray_opens_a_folder_with_names_of_axes(tmp_path, num_runs):
     np.testing.assert_array_equal(again["records"].dataset["draws-a"].values, run.draws["a"][:])
 
 
+def test_names_of_leaves_may_have_slashes(tmp_path):
+    well = lambda x: jnp.sum(x["layer/~/w"] ** 2) + jnp.sum(x["b"] ** 2)  # noqa: E731
+    start = {"layer/~/w": jnp.ones(3), "b": jnp.ones(2)}
+    run = iso.sample(well, iso.sgld(0.1), out=tmp_path / "run", **{**SETTINGS, "init": start})
+    tree = xarray.open_datatree(tmp_path / "run", engine="zarr")
+    np.testing.assert_array_equal(tree["records/draws-layer/~"].dataset["w"].values, run.draws["layer/~/w"][:])
+    np.testing.assert_array_equal(tree["records"].dataset["draws-b"].values, run.draws["b"][:])
+
+
+@pytest.mark.parametrize("name", ["..", "../../x", "/x"])
+def test_names_of_leaves_do_not_lead_out_of_the_folder(tmp_path, name):
+    (tmp_path / "precious").touch()
+    well = lambda x: jnp.sum(x[name] ** 2)  # noqa: E731
+    with pytest.raises(ValueError, match="`init` must be a position whose names can be those of files; got"):
+        iso.sample(well, iso.sgld(0.1), out=tmp_path / "run", **{**SETTINGS, "init": {name: jnp.ones(3)}})
+    assert (tmp_path / "precious").exists()
+    assert not (tmp_path / "x").exists()
+
+
 def test_xarray_opens_a_run_that_is_going_on(tmp_path):
     folder, seen = tmp_path / "run", []
 

@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from isotherm.foundation.errors import refuse
 from isotherm.run.storage import zarr_arrays
 from isotherm.run.storage.json_files import check_json as check_json
 from isotherm.run.storage.json_files import read_checked, read_json, write_checked
@@ -94,7 +95,7 @@ class StoreSink:
     def _open(self, records: Any) -> None:
         write_checked(self._folder / "structure.json", {"structure": describe_structure(records)})
         for name, leaf in named_leaves(records).items():
-            path = self._folder / name
+            path = _place(self._folder, name)
             if self._num_done:
                 zarr_arrays.remove_chunks(path, self._axis, self._num_done)
                 self._handles[name] = zarr_arrays.lengthen(path, self._axis, self._num_records)
@@ -113,6 +114,14 @@ def _span(leaf: np.ndarray, axis: int, start: int) -> tuple[slice, ...]:
     return (*(slice(None),) * axis, slice(start, start + leaf.shape[axis]))
 
 
+def _place(folder: pathlib.Path, name: str) -> pathlib.Path:
+    """The folder of the array of a leaf. Names of leaves are the user's, and must not lead elsewhere."""
+    path = pathlib.PurePath(name)
+    if path.is_absolute() or ".." in path.parts:
+        refuse("init", "a position whose names can be those of files", repr(name), "Rename the leaf.")
+    return folder / path
+
+
 def _verify(folder: pathlib.Path, axis: int, number: int) -> None:
     """Read the first `number` records, and refuse them if one is missing or damaged."""
     for leaf in jax.tree.leaves(read_records(folder)):
@@ -124,7 +133,7 @@ def write_arrays(folder: pathlib.Path, tree: Any, axis: int | None = None) -> No
     write_checked(folder / "structure.json", {"structure": describe_structure(tree)})
     for name, leaf in named_leaves(tree).items():
         array = np.asarray(leaf)
-        zarr_arrays.create_array(folder / name, array.shape, array.dtype, axis).write(array).result()
+        zarr_arrays.create_array(_place(folder, name), array.shape, array.dtype, axis).write(array).result()
 
 
 def read_records(folder: pathlib.Path, *, is_old: bool = False) -> Any:
@@ -133,6 +142,7 @@ def read_records(folder: pathlib.Path, *, is_old: bool = False) -> Any:
     structure = read_json(path) if is_old else read_checked(path).get("structure")
 
     def read(name: str) -> StoredArray:
-        return StoredArray(zarr_arrays.open_array(folder / name, is_old=is_old), folder / name, is_old=is_old)
+        place = _place(folder, name)
+        return StoredArray(zarr_arrays.open_array(place, is_old=is_old), place, is_old=is_old)
 
     return rebuild(structure, read)

@@ -105,10 +105,13 @@ def write_groups(folder: pathlib.Path, arrays: str) -> None:
     The metadata of all arrays are in one file, so that these libraries do not search the folder.
     """
     group = {"zarr_format": 3, "node_type": "group", "attributes": {}}
-    found = {arrays: group}
-    for path in sorted((folder / arrays).glob(f"*/{METADATA}")):
-        found[f"{arrays}/{path.parent.name}"] = json.loads(path.read_text())
     write_json(folder / arrays / METADATA, group)
+    found = {}
+    for path in sorted((folder / arrays).rglob(METADATA)):
+        place = path.parent.relative_to(folder)
+        # Names of leaves may have slashes.
+        found |= {parent.as_posix(): group for parent in place.parents if parent.parts}
+        found[place.as_posix()] = json.loads(path.read_text())
     consolidated = {"kind": "inline", "must_understand": False, "metadata": found}
     write_json(folder / METADATA, {**group, "consolidated_metadata": consolidated})
 
@@ -120,7 +123,7 @@ def _write_metadata(path: pathlib.Path, metadata: dict[str, Any]) -> None:
 
 def _names_of_axes(name: str, number: int, axis: int | None) -> list[str]:
     """Names of the axes of an array for xarray: (run, chain, draw, ...) around the axis of draws."""
-    lead = [] if axis is None else [*(f"axis_{place}" for place in range(axis - len(_RUNS))), *_RUNS[-axis:], "draw"]
+    lead = [] if axis is None else [*_RUNS[len(_RUNS) - axis :], "draw"]
     return [*lead, *(f"{name}_dim_{place}" for place in range(number - len(lead)))]
 
 
