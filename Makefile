@@ -32,7 +32,7 @@ test-long: $(READY)
 test-lowest: $(LOWEST)
 	XLA_FLAGS="$(QUICK_TO_COMPILE)" .venv-lowest/bin/python -m pytest -W ignore::DeprecationWarning -m "not long and not as_users" $(FOR_LOWEST)
 
-# 200 faults at random moments, about ten minutes: kills, full disks, truncated files and flipped bits.
+# 200 faults at random moments, in five to fifteen minutes: kills, full disks, truncated files and flipped bits.
 test-faults: $(READY)
 	$(BIN)/python -m tests.faults.campaign
 

@@ -58,7 +58,7 @@ class Nursery:
 
     def __init__(self, folder: pathlib.Path):
         command = [sys.executable, "-m", "tests.faults.nursery"]
-        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "JAX_COMPILATION_CACHE_DIR": str(folder / "programs")}
+        environment = {"JAX_COMPILATION_CACHE_DIR": str(folder / "programs"), **os.environ, "OPENBLAS_NUM_THREADS": "1"}
         environment |= {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
         environment |= {"JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1"}
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
@@ -89,8 +89,8 @@ class Nursery:
 
     def close(self) -> None:
         """End the process from which others are forked."""
-        self._process.stdin.close()
-        self._process.wait()
+        with self._process:
+            self._process.stdin.close()
 
 
 class Campaign:
@@ -163,7 +163,7 @@ class Campaign:
         return self._ends(folder)
 
     def _fill(self) -> str:
-        room = self.random.randrange(60_000, 1_100_000)
+        room = self.random.randrange(60_000, 2_500_000)
         with small_disk(self._new(), room) as (disk, enlarge):
             folder = disk / "run"
             # Where nothing can be mounted, files of more than some bytes are refused.
@@ -262,7 +262,8 @@ def run(number: int, seed: int, folder: pathlib.Path) -> dict[str, collections.C
         campaign.random.shuffle(every)
         found: dict[str, collections.Counter[str]] = {kind: collections.Counter() for kind in SHARES}
         for kind in every:
-            found[kind][campaign.faults[kind]()] += 1
+            verdict = campaign.faults[kind]()
+            found[kind][verdict] += 1
         return found
     finally:
         nursery.close()

@@ -19,7 +19,7 @@ import numpy as np
 import isotherm as iso
 from isotherm.targets import modes25
 
-NUM_STEPS, INTERVAL, CHAINS, THINNING = 30_000, 1_500, 16, 10
+NUM_STEPS, INTERVAL, CHAINS, THINNING = 30_000, 3_000, 16, 10
 
 
 def go(folder: pathlib.Path) -> iso.Run:
