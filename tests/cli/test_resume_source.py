@@ -1,7 +1,6 @@
 """`isotherm resume` runs the file that a folder names: which one, and only if it is the one of the run."""
 
 import hashlib
-import json
 import os
 import py_compile
 
@@ -9,6 +8,7 @@ import pytest
 
 import isotherm as iso
 from isotherm.cli.main import main
+from isotherm.run.storage.json_files import read_checked, write_checked
 
 FILE = "def energy(x):\n    return (x**2).sum()\n"
 
@@ -25,9 +25,9 @@ def run(tmp_path, monkeypatch):
 
 
 def changed_source(folder, **changes):
-    stored = json.loads((folder / "run.json").read_text())
+    stored = read_checked(folder / "run.json")
     stored["config"]["source"] |= changes
-    (folder / "run.json").write_text(json.dumps(stored))
+    write_checked(folder / "run.json", stored)
 
 
 def refused(capsys, folder):

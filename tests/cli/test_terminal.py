@@ -10,6 +10,7 @@ import isotherm as iso
 from isotherm.cli.main import main
 from isotherm.driver.progress import Progress
 from isotherm.foundation.terminal import PlainConsole
+from isotherm.run.storage.json_files import read_checked, write_checked
 
 FILE = """
 import warnings
@@ -78,11 +79,12 @@ def test_commands_to_the_terminal_in_a_folder_are_written_out(tmp_path, shown):
     iso.sample(
         lambda x: (x["a"] ** 2).sum(), iso.sgld(0.1), num_steps=50, num_chains=4, init={"a": np.zeros(2)}, out=folder
     )
-    stored = json.loads((folder / "run.json").read_text())
+    stored = read_checked(folder / "run.json")
     stored["config"]["texts"]["sampler"] = f"sgld{ESCAPES}(step_size=0.1)"
-    (folder / "run.json").write_text(json.dumps(stored))
-    structure = (folder / "records" / "structure.json").read_text()
-    (folder / "records" / "structure.json").write_text(structure.replace('"a"', json.dumps(f"a{ESCAPES}")))
+    write_checked(folder / "run.json", stored)
+    structure = json.dumps(read_checked(folder / "records" / "structure.json"))
+    changed = json.loads(structure.replace('"a"', json.dumps(f"a{ESCAPES}")))
+    write_checked(folder / "records" / "structure.json", changed)
     told = shown("show", folder).out
     assert r"sgld\x1b[2J\x1b]0;owned\x07(step_size=0.1)" in told
     assert r"a\x1b[2J" in told

@@ -41,11 +41,18 @@ def test_a_refused_run_leaves_no_folder(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_a_start_that_was_cut_short_is_no_obstacle(tmp_path):
+@pytest.mark.parametrize("left", ["all", "partial", "folder"])
+def test_a_start_that_was_cut_short_is_no_obstacle(tmp_path, left):
     run_in(tmp_path / "run")
+    if left != "all":
+        shutil.rmtree(tmp_path / "run" / "start")
+        (tmp_path / "run" / "start").mkdir()
+    if left == "partial":
+        (tmp_path / "run" / "start" / "structure.partial").write_text("{")
+        (tmp_path / "run" / "run.partial").write_text("{")
     for name in ("records", "checkpoints", "end"):
         shutil.rmtree(tmp_path / "run" / name)
-    for name in ("run.json", "finished.json", "progress.json"):
+    for name in ("run.json", "finished.json", "progress.json", "zarr.json", "log.jsonl"):
         (tmp_path / "run" / name).unlink()
     np.testing.assert_array_equal(run_in(tmp_path / "run").draws[:], run_in(None).draws)
 

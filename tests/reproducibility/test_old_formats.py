@@ -20,7 +20,7 @@ SUM_A, SUM_B, SUM_ENERGIES, SUM_LOG_WEIGHTS = (
 SUM_PLAIN = 11.743106842041016
 
 
-@pytest.fixture(params=[3, 4])
+@pytest.fixture(params=[3, 4, 5])
 def old(request, tmp_path):
     """A folder with the runs "plain" (SGLD) and "contour" (ICSGLD, two runs of a dict) in an old format."""
     with zipfile.ZipFile(FOLDERS / f"format{request.param}.zip") as archive:
@@ -70,5 +70,5 @@ def test_resuming_is_refused(old):
 def test_newer_formats_are_refused(old):
     path = old / "plain" / "run.json"
     path.write_text(path.read_text().replace('"format": ', '"format": 9'))
-    with pytest.raises(ValueError, match=r"of format 3 or 4 or 5; got .* of format 9"):
+    with pytest.raises(ValueError, match=r"of format 3 or 4 or 5 or 6; got .* of format 9"):
         iso.load(old / "plain")

@@ -119,7 +119,7 @@ CASES = {
     "shorter": (lambda f: iso.resume(f, energy, SAMPLER, num_steps=10), r"`num_steps` must be at least 400; got 10"),
     "not finished": (lambda f: _unfinish(f), r"`folder` must be a run with a checkpoint; got .*iso.resume"),
     "cut short": (lambda f: _truncate(f), r"`folder` must be a folder that isotherm wrote; got no readable"),
-    "other version": (lambda f: _age(f), r"`folder` must be a run of format 3 or 4 or 5"),
+    "other version": (lambda f: _age(f), r"`folder` must be a run of format 3 or 4 or 5 or 6"),
     "no arrays": (lambda f: _lose_start(f), r"`folder` must be .*start"),
     "no records": (lambda f: _lose_records(f), r"`folder` must be complete; got a missing or damaged array"),
 }
@@ -161,7 +161,7 @@ def _lose_start(folder):
 
 
 def _lose_records(folder):
-    (folder / "records" / "energies" / ".zarray").unlink()
+    (folder / "records" / "energies" / "zarr.json").unlink()
     iso.load(folder)
 
 

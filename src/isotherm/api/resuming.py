@@ -13,6 +13,7 @@ import numpy as np
 from isotherm.api.automatic import NAME, rebuilt
 from isotherm.driver.checkpoints import Checkpoints
 from isotherm.driver.describe import differences
+from isotherm.driver.device_memory import device_memory
 from isotherm.driver.drive import HostOptions, ResumePoint, drive
 from isotherm.driver.layout import Layout
 from isotherm.driver.prepare import PreparedRun, prepare
@@ -23,9 +24,10 @@ from isotherm.pilots.resolve import Resolved, resolve_at
 from isotherm.potentials.potential import Potential
 from isotherm.potentials.start import on_host
 from isotherm.run.run import Run
-from isotherm.run.storage.formats import check_format
+from isotherm.run.storage.formats import read_run_file
+from isotherm.run.storage.json_files import write_checked
 from isotherm.run.storage.saving import seconds_until
-from isotherm.run.storage.store import read_json, read_records, write_json
+from isotherm.run.storage.store import read_records
 from isotherm.samplers.sampler import AnySampler
 
 Collect = Callable[[Any], Any]
@@ -66,9 +68,10 @@ def resume_from(
             refuse("sampler", "given, as when the run was started", "None", "Pass it again: code is never stored.")
         own = jax.tree.map(lambda leaf: leaf[0, 0], position)
         potential, sampler = rebuilt(potential, config["choices"][0]["value"], own)
-    resolved = resolve_at(potential, sampler, settings, position, stored=config["choices"])
-    check_run(potential, resolved.sampler, settings, position, collect)
-    prepared = prepare_resolved(potential, resolved, settings, position, collect, config["source"])
+    with device_memory():
+        resolved = resolve_at(potential, sampler, settings, position, stored=config["choices"])
+        check_run(potential, resolved.sampler, settings, position, collect)
+        prepared = prepare_resolved(potential, resolved, settings, position, collect, config["source"])
     asked = prepared.configs[0]
     _compare(config, asked)
     checkpoints = Checkpoints(folder)
@@ -85,7 +88,7 @@ def resume_from(
         (folder / "finished.json").unlink(missing_ok=True)
         config["settings"]["num_steps"] = settings.num_steps
         config["temperature"] = asked["temperature"]
-        write_json(folder / "run.json", {**stored, "config": config})
+        write_checked(folder / "run.json", {**stored, "config": config})
     return drive(dataclasses.replace(prepared, configs=(config,)), host, reached, began)[0]
 
 
@@ -106,8 +109,7 @@ def read_configuration(folder: pathlib.Path) -> tuple[dict[str, Any], dict[str, 
     if not (folder / "run.json").exists():
         remedy = "Give the folder that was passed as `out`. A start interrupted before this file cannot be resumed."
         refuse("folder", "a folder of a run, with a run.json", str(folder), remedy)
-    stored = read_json(folder / "run.json")
-    check_format(stored, folder, is_resumed=True)
+    stored = read_run_file(folder, is_resumed=True)
     return stored["config"], stored
 
 

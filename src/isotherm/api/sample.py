@@ -4,19 +4,19 @@ import contextlib
 import dataclasses
 import pathlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from isotherm.api.automatic import NAME, Automatic, Wanted, find_run, limits_of
 from isotherm.api.resuming import prepare_resolved, read_configuration, resume_from
-from isotherm.driver.describe import environment
+from isotherm.driver.device_memory import device_memory
 from isotherm.driver.drive import HostOptions, ResumePoint, drive
 from isotherm.driver.layout import Layout
 from isotherm.driver.prepare import PreparedRun, prepare
 from isotherm.driver.progress import Status
-from isotherm.driver.run_folder import LOCK, locked
+from isotherm.driver.run_folder import claim, locked, write_start
 from isotherm.driver.settings import Settings, check_devices, collect_of
 from isotherm.engine.program import identity
 from isotherm.foundation.calls import checked_call
@@ -27,8 +27,6 @@ from isotherm.pilots.resolve import checked_start, resolve_at
 from isotherm.potentials.potential import Potential
 from isotherm.potentials.start import choose_init, first_position
 from isotherm.run.run import Run
-from isotherm.run.storage.formats import FORMAT
-from isotherm.run.storage.store import write_arrays, write_json
 from isotherm.samplers.independent import sgld
 from isotherm.samplers.sampler import AnySampler, as_potential, check_sampler
 
@@ -168,8 +166,9 @@ def sample(
             start = first_position(init, seed)
             return resume_from(potential, None, num_steps, start, collect, host, settings.devices)
     with contextlib.ExitStack() as stack:
+        stack.enter_context(device_memory())
         if folder is not None:
-            stack.enter_context(_claim(folder))
+            stack.enter_context(claim(folder))
         if limits is not None:
             wanted = Wanted(num_steps, num_ladders, thinning, burn_in)
             found = find_run(potential, init, limits, settings, wanted, progress)
@@ -180,7 +179,7 @@ def sample(
                 settings, position = checked_start(potential, resolved.sampler, init, collect, **given)
             prepared = prepare_resolved(potential, resolved, settings, position, collect, source)
         if folder is not None:
-            _write_start(prepared, folder)
+            write_start(folder, prepared.position, prepared.configs[0])
         return drive(prepared, host, ResumePoint(), began)[0]
 
 
@@ -194,42 +193,6 @@ def _prepare_automatic(found: Automatic, collect: Collect, source: Any, began: f
     pilot_seconds = time.perf_counter() - began
     prepared = prepare(*given, choices=found.choices)
     return dataclasses.replace(prepared, pilot_seconds=pilot_seconds)
-
-
-def _write_start(prepared: PreparedRun, folder: pathlib.Path) -> None:
-    write_arrays(folder / "start", prepared.position)
-    # Written last: a folder with this file can be resumed.
-    write_json(folder / "run.json", {"format": FORMAT, "config": prepared.configs[0], "environment": environment()})
-
-
-@contextlib.contextmanager
-def _claim(folder: pathlib.Path) -> Iterator[None]:
-    """Lock a folder for a new run. Existing files are kept, and a refused run leaves no trace."""
-    is_new = not folder.exists()
-    if folder.is_dir() and not (folder / LOCK).exists():
-        # No lock in a folder with other files.
-        _refuse_contents(folder)
-    with locked(folder, "out") as lock:
-        _refuse_contents(folder)
-        try:
-            yield
-        finally:
-            if folder.exists() and list(folder.iterdir()) == [lock]:
-                lock.unlink()
-                if is_new:
-                    folder.rmdir()
-
-
-def _refuse_contents(folder: pathlib.Path) -> None:
-    """Refuse a folder that holds a run, or files other than those of an interrupted start."""
-    names = {path.name for path in folder.iterdir()}
-    if "run.json" in names:
-        remedy = "Pass `resume=True` to continue it (`isotherm resume` in a shell), or choose another folder."
-        refuse("out", "a folder without a run", f"{folder}, which holds one", remedy)
-    ours = {LOCK, *(["start"] if (folder / "start" / "structure.json").exists() and LOCK in names else [])}
-    if names - ours:
-        got = f"{folder}, which holds {', '.join(sorted(names - ours)[:3])}" + ", ..." * (len(names - ours) > 3)
-        refuse("out", "a new or empty folder", got, "Choose another name: runs do not share a folder with other files.")
 
 
 @checked_call()

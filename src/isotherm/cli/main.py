@@ -13,7 +13,7 @@ from rich.console import Console
 from isotherm.cli.listing import List
 from isotherm.cli.minimize import Minimize
 from isotherm.cli.runs import Resume, Sample, Show
-from isotherm.foundation.errors import DivergenceError
+from isotherm.foundation.errors import DeviceMemoryError, DivergenceError
 from isotherm.foundation.terminal import PlainConsole
 
 
@@ -63,7 +63,7 @@ def main(arguments: list[str] | None = None, extra: dict[str, Any] | None = None
         use_compilation_cache()
     try:
         command.run(console)
-    except (ValueError, OSError, DivergenceError) as error:
+    except (ValueError, OSError, DivergenceError, DeviceMemoryError) as error:
         errors.print(f"Error: {error}", style="red", soft_wrap=True)
         sys.exit(2)
     except KeyboardInterrupt:

@@ -11,7 +11,7 @@ import numpy as np
 from isotherm.driver.describe import environment
 from isotherm.run import Run
 from isotherm.run.estimates import mode_masses
-from isotherm.run.storage.store import write_json
+from isotherm.run.storage.json_files import write_json
 from isotherm.targets import Target
 
 

@@ -1,6 +1,7 @@
 """A run's sampler, potential and environment in JSON, for readers and for `resume` to compare."""
 
 import dataclasses
+import os
 import platform
 import textwrap
 import zlib
@@ -77,18 +78,30 @@ def _in_words(value: Any) -> str:
 
 
 def environment() -> dict[str, Any]:
-    """Versions and device of this process."""
+    """Versions, devices and compiler options of this process."""
     device = jax.devices()[0]
     return {
+        "isotherm": _version("isotherm"),
         "python": platform.python_version(),
         "jax": jax.__version__,
-        "jaxlib": metadata.version("jaxlib"),
+        "jaxlib": _version("jaxlib"),
         "numpy": np.__version__,
         "platform": platform.platform(terse=True),
         "device": device.device_kind,
         "num_devices": jax.device_count(),
         "x64": jnp.result_type(float) == jnp.float64,
+        "matmul_precision": getattr(jax.config, "jax_default_matmul_precision"),  # noqa: B009
+        "XLA_FLAGS": os.environ.get("XLA_FLAGS"),
+        "NPROC": os.environ.get("NPROC"),
+        "num_cpus": os.cpu_count(),
     }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def _describe_field(name: str, value: Any) -> Any:

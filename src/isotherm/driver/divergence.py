@@ -68,4 +68,4 @@ def report_divergence(diverged_at: np.ndarray, throw: bool, has_ladder: bool, po
     # `jax_debug_nans` is off inside programs, so it acts here.
     if throw or getattr(jax.config, "jax_debug_nans"):  # noqa: B009
         raise DivergenceError(message)
-    warnings.warn(message, DivergenceWarning, stacklevel=6)
+    warnings.warn(message, DivergenceWarning, stacklevel=7)

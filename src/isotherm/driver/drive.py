@@ -15,11 +15,13 @@ from isotherm.diagnostics.bias_probe import BiasProbe
 from isotherm.diagnostics.precision import fewest_effective, is_look, next_look
 from isotherm.driver.checkpoints import Checkpoints
 from isotherm.driver.describe import environment
+from isotherm.driver.device_memory import device_memory
 from isotherm.driver.divergence import refuse_run_without_draws, report_divergence
 from isotherm.driver.interrupts import Interrupts
 from isotherm.driver.layout import records_to_host, without_diverged
 from isotherm.driver.prepare import PreparedRun
 from isotherm.driver.progress import Progress, Status
+from isotherm.driver.provenance import logged
 from isotherm.driver.run_folder import check_exists, writing_to
 from isotherm.engine import program_cache
 from isotherm.engine.blocks import Carry, Times
@@ -59,6 +61,7 @@ class ResumePoint:
     seconds: float = 0.0  # Spent before.
 
 
+@logged
 @transfers_on_purpose
 def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since: float) -> list[Run]:
     """Run all iterations from `reached` on: one run for each sampler. `since` is the `time.perf_counter` before pilots."""
@@ -109,8 +112,9 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
             upcoming = Times(*times.rule, num_done, min(num_done + program.max_records, len(times)))
             block = program.block(upcoming, settings.target_energy, iteration, last)
             tick = time.perf_counter()
-            carry, records, count = program.advance(prepared.keys, stream, carry, records, block)
-            count = int(count)
+            with device_memory(host.folder, iteration):
+                carry, records, count = program.advance(prepared.keys, stream, carry, records, block)
+                count = int(count)
             seconds = time.perf_counter() - tick
             milestones = program.whole(carry.milestones._replace(best_position=()), "lanes")
             energy = float(np.min(np.asarray(milestones.best_energy)))

@@ -6,7 +6,13 @@ import pathlib
 from collections.abc import Iterator
 from typing import Any
 
+import jax
+
+from isotherm.driver.provenance import provenance
 from isotherm.foundation.errors import StorageError, check_written_path, refuse
+from isotherm.run.storage.formats import FORMAT
+from isotherm.run.storage.json_files import write_checked
+from isotherm.run.storage.store import write_arrays
 
 LOCK = "lock"
 _MAX_REASON = 600
@@ -49,12 +55,57 @@ def _try_lock(handle: Any) -> bool:
 
 
 @contextlib.contextmanager
+def claim(folder: pathlib.Path) -> Iterator[None]:
+    """Lock a folder for a new run. Existing files are kept, and a refused run leaves no trace."""
+    is_new = not folder.exists()
+    if folder.is_dir() and not (folder / LOCK).exists():
+        # No lock in a folder with other files.
+        _refuse_contents(folder)
+    with locked(folder, "out") as lock:
+        _refuse_contents(folder)
+        try:
+            yield
+        finally:
+            if folder.exists() and list(folder.iterdir()) == [lock]:
+                lock.unlink()
+                if is_new:
+                    folder.rmdir()
+
+
+def _refuse_contents(folder: pathlib.Path) -> None:
+    """Refuse a folder that holds a run, or files other than those of an interrupted start."""
+    names = {path.name for path in folder.iterdir()}
+    if "run.json" in names:
+        remedy = "Pass `resume=True` to continue it (`isotherm resume` in a shell), or choose another folder."
+        refuse("out", "a folder without a run", f"{folder}, which holds one", remedy)
+    ours = {LOCK, "run.partial"} if LOCK in names else {LOCK}
+    start = folder / "start"
+    if LOCK in names and start.is_dir():
+        # A kill may come before the first file of this folder, or while that is written.
+        is_ours = (start / "structure.json").exists() or all(
+            path.name == "structure.partial" for path in start.iterdir()
+        )
+        ours |= {"start"} if is_ours else set()
+    if names - ours:
+        got = f"{folder}, which holds {', '.join(sorted(names - ours)[:3])}" + ", ..." * (len(names - ours) > 3)
+        refuse("out", "a new or empty folder", got, "Choose another name: runs do not share a folder with other files.")
+
+
+def write_start(folder: pathlib.Path, position: Any, config: dict[str, Any]) -> None:
+    """Write what a run needs to be resumed."""
+    write_arrays(folder / "start", position)
+    # Written last: a folder with this file can be resumed.
+    write_checked(folder / "run.json", {"format": FORMAT, "config": config, "environment": provenance()})
+
+
+@contextlib.contextmanager
 def writing_to(folder: pathlib.Path | None, iteration: int) -> Iterator[None]:
     """Turn failures to write files into a `StorageError` with a remedy."""
     try:
         yield
     except (OSError, ValueError, RuntimeError) as error:  # Of files, TensorStore and Orbax.
-        if folder is None:
+        # JAX's errors are of the device; see `device_memory`.
+        if folder is None or isinstance(error, jax.errors.JaxRuntimeError):
             raise
         check_exists(folder, iteration)
         reason = getattr(error, "strerror", None) or " ".join(str(error).split())[:_MAX_REASON]

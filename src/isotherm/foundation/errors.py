@@ -21,6 +21,10 @@ class StorageError(OSError):
     """Raised when the folder of a run cannot be written to, or was deleted."""
 
 
+class DeviceMemoryError(RuntimeError):
+    """Raised when a device runs out of memory."""
+
+
 class InputError(ValueError):
     """Raised for every wrong input."""
 

@@ -24,7 +24,7 @@ import numpy as np
 
 import isotherm as iso
 from isotherm.driver.describe import environment
-from isotherm.run.storage.store import write_json
+from isotherm.run.storage.json_files import write_json
 from isotherm_thesis.bench.kernel_times import kernel_times
 from isotherm_thesis.experiments.images import ladders, parallel
 from isotherm_thesis.experiments.images.plan import Frame

@@ -6,10 +6,26 @@ from typing import Any
 from isotherm.foundation import checks
 from isotherm.foundation.checks import StoredChecks
 from isotherm.foundation.errors import refuse
+from isotherm.run.storage.json_files import read_json, verified
 
-FORMAT = 5
-# Version 0.1.0 wrote format 3.
-_READABLE = (3, 4, FORMAT)
+FORMAT = 6
+# Version 0.1.0 wrote format 3. Up to 5, no file has a checksum; up to 4, no check of a part is stored.
+_READABLE = (3, 4, 5, FORMAT)
+_WITHOUT_CHECKSUMS = (3, 4, 5)
+_WITHOUT_FACTS = (3, 4)
+
+
+def read_run_file(folder: pathlib.Path, *, is_resumed: bool = False) -> dict[str, Any]:
+    """The `run.json` of a folder, or a refusal of one that is damaged, or of a format that cannot be read or resumed."""
+    stored = read_json(folder / "run.json")
+    check_format(stored, folder, is_resumed=is_resumed)
+    # A format that was damaged may look like an older one.
+    return stored if is_old(stored) and "crc32" not in stored else verified(stored, folder / "run.json")
+
+
+def is_old(stored: dict[str, Any]) -> bool:
+    """Whether files of the run carry no checksums."""
+    return stored["format"] in _WITHOUT_CHECKSUMS
 
 
 def check_format(stored: Any, folder: pathlib.Path, *, is_resumed: bool = False) -> None:
@@ -27,7 +43,7 @@ def check_format(stored: Any, folder: pathlib.Path, *, is_resumed: bool = False)
 def current_config(stored: dict[str, Any]) -> dict[str, Any]:
     """The configuration in a `run.json`, with the entries that runs of older formats lack."""
     config = stored["config"]
-    if stored["format"] == FORMAT:
+    if stored["format"] not in _WITHOUT_FACTS:
         return config
     # Older formats name the classes of parts and nothing else about them.
     potential, coupling = _innermost(config), config["sampler"].get("coupling") or {}

@@ -11,8 +11,10 @@ from isotherm.foundation.checks import Check, StoredChecks
 from isotherm.foundation.errors import refuse
 from isotherm.run.bias import bias_from
 from isotherm.run.record_times import RecordTimes
-from isotherm.run.storage.formats import FORMAT, check_format, current_config, unknown_checks
-from isotherm.run.storage.store import check_json, read_json, read_records, write_arrays, write_json
+from isotherm.run.storage.formats import FORMAT, current_config, is_old, read_run_file, unknown_checks
+from isotherm.run.storage.json_files import check_json, read_checked, read_json, write_checked
+from isotherm.run.storage.store import read_records, write_arrays
+from isotherm.run.storage.zarr_arrays import write_groups
 
 if TYPE_CHECKING:
     from isotherm.run.run import Run
@@ -36,7 +38,8 @@ def save(run: "Run", folder: pathlib.Path) -> None:
     records = {name: getattr(run, name) for name in DRAWN}
     write_arrays(folder / "records", records, run.log_weights.ndim - 1)
     write_end(run, folder)
-    write_json(folder / "run.json", {"format": FORMAT, "config": config, "environment": run.environment})
+    write_groups(folder, "records")
+    write_checked(folder / "run.json", {"format": FORMAT, "config": config, "environment": run.environment})
 
 
 def write_end(run: "Run", folder: pathlib.Path) -> None:
@@ -48,12 +51,12 @@ def write_end(run: "Run", folder: pathlib.Path) -> None:
     write_arrays(folder / "end", end)
     times = dataclasses.asdict(run.times) if is_regular else None
     found = {"times": times, "checks": [check.as_json() for check in run.part_checks]}
-    write_json(folder / "finished.json", found | {name: getattr(run, name) for name in _TOTALS})
+    write_checked(folder / "finished.json", found | {name: getattr(run, name) for name in _TOTALS})
 
 
 def write_progress(folder: pathlib.Path, iteration: int, times: RecordTimes, timings: dict[str, float]) -> None:
     """What is known at a checkpoint, from which a run that was killed can be read."""
-    write_json(folder / "progress.json", {"num_steps": iteration, "times": dataclasses.asdict(times), **timings})
+    write_checked(folder / "progress.json", {"num_steps": iteration, "times": dataclasses.asdict(times), **timings})
 
 
 def seconds_until(folder: pathlib.Path) -> float:
@@ -66,16 +69,24 @@ def seconds_until(folder: pathlib.Path) -> float:
         return 0.0
 
 
+def iterations_until(folder: pathlib.Path) -> int:
+    """Iterations of the run in `folder` up to its last checkpoint; 0 where it has none."""
+    try:
+        return _read_progress(folder)["num_steps"]
+    except ValueError:
+        return 0
+
+
 def load(folder: pathlib.Path) -> dict[str, Any]:
     """The arguments of `Run.assemble` from the folder of a run. One that was killed ends at its last checkpoint."""
-    stored = read_json(folder / "run.json")
-    check_format(stored, folder)
+    stored = read_run_file(folder)
     if not (folder / "finished.json").exists():
         return _load_unfinished(folder, stored)
-    finished = read_json(folder / "finished.json")
-    end = jax.tree.map(np.asarray, read_records(folder / "end"))
+    old = is_old(stored)
+    finished = _read_json(folder / "finished.json", is_old=old)
+    end = jax.tree.map(np.asarray, read_records(folder / "end", is_old=old))
     return {
-        "arrays": read_records(folder / "records"),
+        "arrays": read_records(folder / "records", is_old=old),
         "times": end["iterations"] if finished["times"] is None else RecordTimes.from_json(finished["times"]),
         "stats": end["stats"],
         "config": current_config(stored),
@@ -92,10 +103,14 @@ def _stored_checks(stored: dict[str, Any], finished: dict[str, Any]) -> StoredCh
     return StoredChecks(tuple(map(Check.from_json, finished["checks"])))
 
 
-def _read_progress(folder: pathlib.Path) -> dict[str, Any]:
+def _read_json(path: pathlib.Path, *, is_old: bool) -> Any:
+    return read_json(path) if is_old else read_checked(path)
+
+
+def _read_progress(folder: pathlib.Path, *, is_old: bool = False) -> dict[str, Any]:
     """What is known at the last checkpoint, or the reason why not."""
-    progress = read_json(folder / "progress.json")
     try:
+        progress = _read_json(folder / "progress.json", is_old=is_old)
         return {**progress, "num_steps": int(progress["num_steps"]), "times": RecordTimes.from_json(progress["times"])}
     except (LookupError, TypeError, ValueError):
         got = f"{folder / 'progress.json'}, which is damaged"
@@ -112,12 +127,12 @@ def _load_unfinished(folder: pathlib.Path, stored: dict[str, Any]) -> dict[str, 
     if not (folder / "progress.json").exists():
         remedy = "It was stopped before the first one: resume it with `iso.resume` or `isotherm resume`."
         refuse("folder", "a run with a checkpoint", str(folder), remedy)
-    progress = _read_progress(folder)
+    progress = _read_progress(folder, is_old=is_old(stored))
     times = progress["times"]
     if times.before(progress["num_steps"]) == 0:
         refuse("folder", "a run with draws", f"{folder}, still in its burn-in", "Resume it with `iso.resume`.")
     return {
-        "arrays": read_records(folder / "records"),
+        "arrays": read_records(folder / "records", is_old=is_old(stored)),
         "times": times,
         "stats": {},
         "config": current_config(stored),

@@ -3,11 +3,17 @@
 import itertools
 import numbers
 import pathlib
-from typing import Any
+import re
+from typing import Any, NoReturn
 
 import numpy as np
 
 from isotherm.foundation.errors import refuse
+from isotherm.run.storage.zarr_arrays import CHECKSUM_BYTES
+
+# Chunks that are read at once to verify them.
+_NUM_VERIFIED = 8
+_FILE = re.compile('local file "([^"]+)"')
 
 
 class StoredArray(np.lib.mixins.NDArrayOperatorsMixin):
@@ -16,18 +22,20 @@ class StoredArray(np.lib.mixins.NDArrayOperatorsMixin):
     Indexing reads what it needs for integers and slices, and for one array of integers or booleans beside slices; all other
     indices, arithmetic, comparisons, NumPy's functions and the methods of NumPy's arrays read all of it, and give NumPy's arrays.
 
-    Zarr reads a chunk whose file is missing as zeros. Here it is refused: every chunk that was written has a file.
+    Zarr reads a chunk whose file is missing as its fill value. Here it is refused: every chunk that was written has a file. A
+    chunk that does not match its checksum is refused, too; arrays of older formats have none.
     """
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
-    def __init__(self, handle: Any, path: pathlib.Path):
+    def __init__(self, handle: Any, path: pathlib.Path, *, is_old: bool = False):
         self._handle, self._path = handle, path
         self._chunk: tuple[int, ...] = tuple(handle.chunk_layout.read_chunk.shape or ())
         self.shape: tuple[int, ...] = tuple(handle.shape)
         self.dtype: np.dtype = np.dtype(handle.dtype.numpy_dtype)
         self.ndim, self.size = len(self.shape), int(np.prod(self.shape))
         self.itemsize, self.nbytes = self.dtype.itemsize, self.dtype.itemsize * self.size
+        self._file_size = None if is_old else int(np.prod(self._chunk)) * self.itemsize + CHECKSUM_BYTES
 
     def __getitem__(self, index: Any) -> Any:
         parts = _completed(index if isinstance(index, tuple) else (index,), self.shape)
@@ -38,22 +46,41 @@ class StoredArray(np.lib.mixins.NDArrayOperatorsMixin):
         if any(isinstance(part, slice) and part.step < 0 for part in fixed):
             return np.asarray(self)[index]
         self.check(fixed)
-        return np.asarray(self._handle.oindex[fixed].read().result())[()]
+        return self._read(self._handle.oindex[fixed])[()]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
             raise ValueError("An array on disk must be copied to be read; pass copy=None.")
         self.check((slice(None),) * self.ndim)
-        return np.asarray(self._handle.read().result(), dtype)
+        return np.asarray(self._read(self._handle), dtype)
+
+    def verify(self, axis: int, number: int) -> None:
+        """Read the first `number` draws, and refuse an array in which one is missing or damaged."""
+        lead, step = (slice(None),) * axis, _NUM_VERIFIED * self._chunk[axis]
+        for start in range(0, number, step):
+            self[(*lead, slice(start, min(start + step, number)))]
 
     def check(self, index: tuple[Any, ...]) -> None:
         """Refuse an array that has lost a chunk which an index, of a part for every axis, needs."""
         axes = [_chunks_of(*axis) for axis in zip(index, self.shape, self._chunk, strict=True)]
         for place in itertools.product(*axes):
             chunk = self._path / (".".join(map(str, place)) or "0")
-            if not chunk.exists():
+            try:
+                size = chunk.stat().st_size
+            except OSError:
                 remedy = "Files were removed, renamed or moved since they were written: restore them, or sample again."
                 refuse("folder", "complete", f"no {chunk}", remedy)
+            if self._file_size not in (None, size):
+                _refuse_damaged(chunk, f"which has {size:,} bytes instead of {self._file_size:,}")
+
+    def _read(self, part: Any) -> np.ndarray:
+        try:
+            return np.asarray(part.read().result())
+        except (ValueError, OSError, RuntimeError) as error:
+            text = str(error).partition(" [source")[0]
+            found = _FILE.search(text)
+            reason = text.rpartition('": ')[2] if found else text
+            _refuse_damaged(found[1] if found else self._path, f"which cannot be read ({reason})")
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
         if any(isinstance(out, StoredArray) for out in options.get("out", ())):
@@ -79,6 +106,11 @@ class StoredArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __repr__(self) -> str:
         return f"StoredArray(shape={self.shape}, dtype={self.dtype})"
+
+
+def _refuse_damaged(file: pathlib.Path | str, reason: str) -> NoReturn:
+    remedy = "The file has changed since it was written: restore it from a copy, or sample again."
+    refuse("folder", "undamaged", f"{file}, {reason}", remedy)
 
 
 def _read(value: Any) -> Any:

@@ -28,7 +28,7 @@ from isotherm.driver.describe import environment
 from isotherm.foundation.errors import check_choice
 from isotherm.predictive import fit_swag
 from isotherm.run.run import Run
-from isotherm.run.storage.store import write_json
+from isotherm.run.storage.json_files import write_json
 from isotherm_thesis.experiments import EXPERIMENTS
 from isotherm_thesis.experiments.images.averages import (
     Averages,

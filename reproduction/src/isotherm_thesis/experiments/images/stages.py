@@ -10,7 +10,7 @@ import jax
 
 import isotherm as iso
 from isotherm.run.run import Run
-from isotherm.run.storage.store import write_json
+from isotherm.run.storage.json_files import write_json
 from isotherm_thesis.experiments.images.plan import Plan
 
 _CHECKPOINT_SECONDS = 60.0
