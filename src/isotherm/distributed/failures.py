@@ -1,0 +1,100 @@
+"""Processes end together: one that fails tells the others at once, instead of after a heartbeat timeout.
+
+JAX by itself lets a process that raised wait for the others to shut down, for minutes, while they wait for it.
+"""
+
+import atexit
+import contextlib
+import os
+import sys
+import threading
+import time
+from types import TracebackType
+from typing import Any
+
+_KEY = "isotherm-failures"
+_FOREVER_MS = 7 * 24 * 3600 * 1000
+# Time for the main thread to print an error of its own before another's ends the process.
+_SECONDS_TO_END = 1.0
+
+
+class _Failures:
+    """The watch of this process over the others."""
+
+    def __init__(self, client: Any, num_processes: int, process_id: int) -> None:
+        self.client, self.num_processes, self.process_id = client, num_processes, process_id
+        self.status: int | None = None
+        self.is_ending = False
+        self.thread = threading.Thread(target=self._watch, name="isotherm-failures", daemon=True)
+
+    def start(self) -> None:
+        previous = sys.excepthook
+
+        def report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+            previous(kind, error, trace)
+            self.tell(f"{kind.__name__}: {error}".partition("\n")[0], 1)
+
+        sys.excepthook = report
+        # Runs before JAX's handler, which would wait for the others.
+        atexit.register(self._end)
+        self.thread.start()
+
+    def tell(self, message: str, status: int) -> None:
+        """Tell the others that this process fails, which ends with `status`."""
+        if self.status is not None:
+            return
+        self.status = status
+        for number in range(self.num_processes):
+            if number != self.process_id:
+                text = f"Process {self.process_id} of {self.num_processes} failed: {message}"
+                self._set(number, text)
+
+    def _set(self, number: int, text: str) -> None:
+        with contextlib.suppress(RuntimeError):  # The service has ended, and with it all processes.
+            self.client.key_value_set(f"{_KEY}/{number}", text, allow_overwrite=True)
+
+    def _watch(self) -> None:
+        try:
+            text = self.client.blocking_key_value_get(f"{_KEY}/{self.process_id}", _FOREVER_MS)
+        except RuntimeError:  # The connection is lost; JAX ends the process.
+            return
+        if self.is_ending or not text:
+            return
+        if self.status is None:
+            print(f"{text}\nProcess {self.process_id} ends too.", file=sys.stderr, flush=True)
+        time.sleep(_SECONDS_TO_END)
+        os._exit(1 if self.status is None else self.status)
+
+    def _end(self) -> None:
+        self.is_ending = True
+        sys.stdout.flush()
+        sys.stderr.flush()
+        if self.status is not None:
+            if self.process_id == 0:  # The service ends with process 0. The others hear of the failure first.
+                time.sleep(2 * _SECONDS_TO_END)
+            os._exit(self.status)
+        self._set(self.process_id, "")
+        self.thread.join(_SECONDS_TO_END)
+
+
+_FAILURES: list[_Failures] = []
+
+
+def watch_failures(client: Any, num_processes: int, process_id: int) -> None:
+    """Start to watch over the other processes, once."""
+    if not _FAILURES:
+        _FAILURES.append(_Failures(client, num_processes, process_id))
+        _FAILURES[0].start()
+
+
+def fail(message: str, status: int = 1) -> None:
+    """Tell the other processes that this one fails. They print `message` and end; this one must exit next, and gets `status`.
+
+    Uncaught exceptions do so by themselves. Does nothing with one process.
+
+    Args:
+        message: one line for the logs of the others.
+        status: the exit status of this process.
+    """
+    for failures in _FAILURES:
+        failures.tell(message, status)
