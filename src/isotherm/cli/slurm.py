@@ -19,8 +19,8 @@ _SCRIPT = """\
 #!/bin/bash
 {options}
 
-# {grace} s before the time limit Slurm sends USR1 to this shell: the tasks save and stop, and the job queues again. The same command
-# then continues the run, as it does after a preemption or a lost node. A cancelled job (TERM) saves, stops and stays ended.
+# {grace} s before the time limit Slurm sends USR1 to this shell: the tasks save and stop, and the job queues again. The same
+# command then continues the run, as it does after a preemption or a lost node. A cancelled job (TERM) saves, stops and stays ended.
 is_out_of_time=no
 stop() {{
     is_out_of_time=yes
