@@ -16,7 +16,7 @@ COVERAGE = $(shell $(BIN)/python -c "import sys; print('--cov' if sys.version_in
 # Reading all other modules would take longer than some of these tests.
 AS_USERS = $(shell grep -rl --include="test_*.py" as_users tests reproduction/tests)
 
-.PHONY: demo test test-long test-lowest mutants lint format bench clean
+.PHONY: demo test test-long test-lowest test-cluster mutants lint format bench clean
 
 demo: $(READY)
 	$(BIN)/isotherm demo --out demo
@@ -31,6 +31,11 @@ test-long: $(READY)
 # The lowest versions of what is declared; releases of that time use names that JAX has deprecated since.
 test-lowest: $(LOWEST)
 	XLA_FLAGS="$(QUICK_TO_COMPILE)" .venv-lowest/bin/python -m pytest -W ignore::DeprecationWarning -m "not long and not as_users" $(FOR_LOWEST)
+
+# Real schedulers, started on this machine: installs Slurm and Open MPI where it may.
+test-cluster: $(READY)
+	$(BIN)/python -m tests.cluster.install
+	ISOTHERM_TEST_CLUSTER=1 $(BIN)/pytest -v -rs tests/cluster
 
 mutants: $(READY)
 	$(BIN)/python -m tests.mutants.run

@@ -1,6 +1,5 @@
 """A host that is cut off from the network in the middle of a run."""
 
-import os
 import subprocess
 import sys
 import time
@@ -12,12 +11,18 @@ from tests.cluster import hosts
 
 PROGRAM = """
 import pathlib, sys, time
+import jax
 import isotherm.distributed as d
 
 d.initialize("node1:29500", 2, int(sys.argv[1]), timeout=60)
 ready = pathlib.Path(sys.argv[2])
+mesh = jax.make_mesh((2,), ("all",))
+total = jax.jit(jax.shard_map(lambda: jax.lax.psum(1, "all"), mesh=mesh, in_specs=(), out_specs=jax.P(), check_vma=False))
 for step in range(600):
-    d.any_true(False, "end of block")
+    if sys.argv[3] == "collectives":
+        total().block_until_ready()
+    else:
+        d.any_true(False, "end of block")
     ready.touch()
     time.sleep(0.2)
 """
@@ -49,11 +54,11 @@ def seconds_to_end(processes, limit=90):
     return ended
 
 
-@pytest.mark.parametrize("lost", hosts.NODES)
-def test_all_processes_end_with_a_message(namespaces, tmp_path, lost):
+@pytest.mark.parametrize(("lost", "within"), [("node1", "messages"), ("node2", "messages"), ("node2", "collectives")])
+def test_all_processes_end_with_a_message(namespaces, tmp_path, lost, within):
     program, ready = tmp_path / "program.py", tmp_path / "ready"
     program.write_text(PROGRAM)
-    processes, logs = start(tmp_path, lambda number: (sys.executable, program, str(number), ready))
+    processes, logs = start(tmp_path, lambda number: (sys.executable, program, number, ready, within))
     try:
         deadline = time.monotonic() + 60
         while not ready.exists():
@@ -69,8 +74,8 @@ def test_all_processes_end_with_a_message(namespaces, tmp_path, lost):
     assert sorted(ended) == [0, 1]
     assert max(ended.values()) < SECONDS
     assert all(process.returncode != 0 for process in processes)
-    assert "Lost" in texts[0]
-    assert "Lost" in texts[1]
+    assert "Lost contact with process 1 of 2 12 s ago." in texts[0]
+    assert "Lost contact with process 0 of 2 at node1:29500 12 s ago." in texts[1]
 
 
 @pytest.mark.skipif(not distributed.CAN_SHARD, reason="the engine runs in one process")
@@ -95,4 +100,3 @@ def test_sample_ends_with_a_message(namespaces, shared, tmp_path):
     assert sorted(ended) == [0, 1]
     assert max(ended.values()) < SECONDS
     assert all(log.read_text().strip() for log in logs)
-    assert os.listdir(tmp_path / "run")

@@ -67,9 +67,7 @@ def test_steps_of_one_job_do_not_meet(cluster, shared):
     assert sorted(one["index"] for one in found) == [0, 0, 1, 1]
 
 
-@pytest.mark.parametrize(
-    "words", [("srun", "-n1"), ("salloc", "-n4"), ("salloc", "-n4", "srun", "-n1")], ids=" ".join
-)
+@pytest.mark.parametrize("words", [("srun", "-n1"), ("salloc", "-n4"), ("salloc", "-n4", "srun", "-n1")], ids=" ".join)
 def test_single_processes_of_an_allocation_stay_alone(cluster, shared, words):
     done = cluster.run(*words, PYTHON, shared / "program.py")
     (found,) = lines_of(done.stdout)

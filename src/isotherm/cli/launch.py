@@ -22,6 +22,7 @@ from rich.text import Text
 
 from isotherm.cli.counts import Count
 from isotherm.foundation.errors import check_folder, check_integer, refuse
+from isotherm.foundation.launch_variables import COORDINATOR, LOCAL_DEVICES, NUM_PROCESSES, PROCESS_ID
 from isotherm.foundation.printable import printable
 from isotherm.foundation.terminal import PlainConsole
 
@@ -63,8 +64,6 @@ class Launch:
 
     def _environments(self) -> list[dict[str, str]]:
         """The environment of each process."""
-        from isotherm.distributed.environment import COORDINATOR, LOCAL_DEVICES, NUM_PROCESSES, PROCESS_ID
-
         address = f"127.0.0.1:{_free_port()}"
         environments = []
         for number in range(self.num_processes):
@@ -104,7 +103,7 @@ class _Process:
     def read(self, show: "_Show") -> None:
         """Take each line to its places, until the output is closed."""
         assert self.process.stdout is not None
-        for line in self.process.stdout:
+        for line in iter(self.process.stdout.readline, b""):
             if self.log is not None:
                 self.log.write(line)
                 self.log.flush()
@@ -112,6 +111,7 @@ class _Process:
             text = printable(line.decode(errors="replace").rstrip("\r\n").rpartition("\r")[2])
             self.lines.append(text)
             show.line(self, text)
+        self.process.stdout.close()
 
     def signal(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError):

@@ -7,13 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from isotherm.foundation.errors import refuse
-
-# What `isotherm launch` sets.
-COORDINATOR = "ISOTHERM_COORDINATOR"
-NUM_PROCESSES = "ISOTHERM_NUM_PROCESSES"
-PROCESS_ID = "ISOTHERM_PROCESS_ID"
-# JAX reads this one too.
-LOCAL_DEVICES = "JAX_LOCAL_DEVICE_IDS"
+from isotherm.foundation.launch_variables import COORDINATOR, LOCAL_DEVICES, NUM_PROCESSES, PROCESS_ID
 
 # The ports that JAX takes: the last 4,096.
 _FIRST_PORT, _NUM_PORTS = 61_440, 4_096

@@ -12,17 +12,19 @@ import time
 from types import TracebackType
 from typing import Any
 
+from isotherm.distributed.silence import Silence
+
 _KEY = "isotherm-failures"
 _FOREVER_MS = 7 * 24 * 3600 * 1000
 # Time for the main thread to print an error of its own before another's ends the process.
-_SECONDS_TO_END = 1.0
+_SECONDS_TO_END = 0.5
 
 
 class _Failures:
     """The watch of this process over the others."""
 
-    def __init__(self, client: Any, num_processes: int, process_id: int) -> None:
-        self.client, self.num_processes, self.process_id = client, num_processes, process_id
+    def __init__(self, client: Any, num_processes: int, process_id: int, silence: Silence) -> None:
+        self.client, self.num_processes, self.process_id, self.silence = client, num_processes, process_id, silence
         self.status: int | None = None
         self.is_ending = False
         self.thread = threading.Thread(target=self._watch, name="isotherm-failures", daemon=True)
@@ -38,6 +40,7 @@ class _Failures:
         # Runs before JAX's handler, which would wait for the others.
         atexit.register(self._end)
         self.thread.start()
+        self.silence.start()
 
     def tell(self, message: str, status: int) -> None:
         """Tell the others that this process fails, which ends with `status`."""
@@ -73,6 +76,7 @@ class _Failures:
             if self.process_id == 0:  # The service ends with process 0. The others hear of the failure first.
                 time.sleep(2 * _SECONDS_TO_END)
             os._exit(self.status)
+        self.silence.stop()
         self._set(self.process_id, "")
         self.thread.join(_SECONDS_TO_END)
 
@@ -80,10 +84,11 @@ class _Failures:
 _FAILURES: list[_Failures] = []
 
 
-def watch_failures(client: Any, num_processes: int, process_id: int) -> None:
+def watch_others(client: Any, address: str, num_processes: int, process_id: int, heartbeat_timeout: float) -> None:
     """Start to watch over the other processes, once."""
     if not _FAILURES:
-        _FAILURES.append(_Failures(client, num_processes, process_id))
+        silence = Silence(client, address, num_processes, process_id, heartbeat_timeout)
+        _FAILURES.append(_Failures(client, num_processes, process_id, silence))
         _FAILURES[0].start()
 
 

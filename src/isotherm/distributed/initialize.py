@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import jax
 
 from isotherm.distributed.environment import Place, find_place
-from isotherm.distributed.failures import watch_failures
+from isotherm.distributed.failures import watch_others
 from isotherm.distributed.messages import process_count, process_index
 from isotherm.foundation.errors import InputError, check_integer, check_real, refuse, short
 
@@ -65,6 +65,8 @@ def initialize(
         options["cluster_detection_method"] = "deactivate"
         if place.coordinator.startswith(_LOOPBACK):
             options["coordinator_bind_address"] = place.coordinator
+        if place.process_id == 0:
+            _check_free(place.coordinator, is_local="coordinator_bind_address" in options)
     # The default of JAX, unless its variable is set: without it CPUs of several processes cannot compute together.
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
     late = threading.Timer(timeout, _end_late, (place, timeout))
@@ -80,12 +82,13 @@ def initialize(
             **options,
         )
     except RuntimeError as error:
-        raise _explained(error, place) from error
+        raise _explained(error) from error
     finally:
         late.cancel()
     from jax._src import distributed
 
-    watch_failures(distributed.global_state.client, process_count(), process_index())
+    state = distributed.global_state
+    watch_others(state.client, state.coordinator_address or "", process_count(), process_index(), heartbeat_timeout)
 
 
 def _place(
@@ -128,6 +131,19 @@ def _check_address(address: str) -> None:
         refuse("coordinator_address", "of the form HOST:PORT", short(address), "Write node1:61440, say.")
 
 
+def _check_free(address: str, is_local: bool) -> None:
+    """Refuse a port that is in use: jaxlib 0.10 crashes on one now and then."""
+    host, _, port = address.rpartition(":")
+    host = host.strip("[]") if is_local else ""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, int(port)))
+        except OSError:
+            remedy = "Choose another port; under Slurm and Open MPI set JAX_COORDINATOR_PORT for all processes."
+            refuse("coordinator_address", "an address of this host with a free port", address, remedy)
+
+
 def _check_same(num_processes: int | None, process_id: int | None) -> None:
     for name, asked, own in (
         ("num_processes", num_processes, process_count()),
@@ -137,7 +153,7 @@ def _check_same(num_processes: int | None, process_id: int | None) -> None:
             refuse(name, f"{own}, as in the first call of initialize", asked, "Call it once, or with equal arguments.")
 
 
-def _explained(error: RuntimeError, place: Place) -> Exception:
+def _explained(error: RuntimeError) -> Exception:
     """The error of JAX as a refusal, where its reason is known."""
     text = str(error)
     if "must be called before" in text or "backend" in text:
@@ -145,10 +161,6 @@ def _explained(error: RuntimeError, place: Place) -> Exception:
         return InputError(
             f"`initialize` must be {rule}; got a call after it. Move it to the first line after the imports."
         )
-    if "start RPC server" in text:
-        remedy = "Choose another port; under Slurm and Open MPI set JAX_COORDINATOR_PORT for all processes."
-        rule = "an address of this host with a free port"
-        return InputError(f"`coordinator_address` must be {rule}; got {place.coordinator}. {remedy}")
     return error
 
 
