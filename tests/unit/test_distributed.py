@@ -153,6 +153,13 @@ def test_a_port_in_use_is_refused():
     assert f"`coordinator_address` must be an address of this host with a free port; got {address}." in done.stderr
 
 
+def test_a_place_that_jax_does_not_find_is_refused():
+    # Says that there are TPUs, where there are none.
+    script = "os.environ.update(JAX_PLATFORMS='tpu', TPU_ML_PLATFORM='JAX')\nd.initialize(timeout=5)"
+    done = subprocess.run([sys.executable, "-c", HEAD + script], capture_output=True, text=True, check=False)
+    assert "`coordinator_address` must be given; got nothing, and JAX finds none on Cloud TPU." in done.stderr
+
+
 def test_a_call_after_the_first_computation_is_refused():
     jax.devices()
     with pytest.raises(ValueError, match="`initialize` must be called before anything that uses a device"):
@@ -166,6 +173,9 @@ def test_one_process_needs_no_service(monkeypatch):
     distributed.initialize()
     distributed.initialize()
     distributed.initialize("127.0.0.1:61440", 1, 0)
+    for name, value in TASK.items():
+        monkeypatch.setenv(name, value)
+    distributed.initialize(num_processes=1)
     assert (distributed.process_count(), distributed.process_index()) == (1, 0)
     assert distributed.agree("text", "name") == "text"
     assert distributed.agree(b"\xff", "name") == b"\xff"
@@ -325,5 +335,6 @@ def test_other_places():
     assert find_place({"KUBERNETES_SERVICE_HOST": "10.0.0.1"}) is None
     with pytest.raises(ValueError, match="`ISOTHERM_COORDINATOR` must be set in an indexed Kubernetes job"):
         find_place({"KUBERNETES_SERVICE_HOST": "10.0.0.1", "JOB_COMPLETION_INDEX": "1"})
-    assert place(TPU_WORKER_HOSTNAMES="a,b") == Place("Cloud TPU")
+    assert place(TPU_ML_PLATFORM="JAX") == Place("Cloud TPU")
+    assert find_place({"TPU_ML_PLATFORM": "JAX", "JAX_PLATFORMS": "cpu"}) is None
     assert find_place({}) is None

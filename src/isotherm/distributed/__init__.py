@@ -7,8 +7,8 @@
 All messages go through JAX's coordination service on process 0, not through devices. With one process every function is trivial.
 """
 
+from isotherm.distributed.connect import initialize
 from isotherm.distributed.failures import fail
-from isotherm.distributed.initialize import initialize
 from isotherm.distributed.messages import (
     ProcessError,
     agree,

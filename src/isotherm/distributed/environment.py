@@ -105,8 +105,9 @@ def _kubernetes(environ: Mapping[str, str]) -> Place | None:
 
 
 def _cloud_tpu(environ: Mapping[str, str]) -> Place | None:
-    names = ("TPU_WORKER_HOSTNAMES", "TPU_WORKER_ID", "TPU_ACCELERATOR_TYPE", "MEGASCALE_COORDINATOR_ADDRESS")
-    return Place("Cloud TPU") if any(name in environ for name in names) else None
+    # JAX sets the first variable, when it is imported, on hosts with TPUs.
+    uses_tpu = "tpu" in (environ.get("JAX_PLATFORMS") or "tpu").split(",")
+    return Place("Cloud TPU") if uses_tpu and environ.get("TPU_ML_PLATFORM") == "JAX" else None
 
 
 def _devices_of(local: int, num_local: int, environ: Mapping[str, str]) -> tuple[int, ...] | None:

@@ -15,7 +15,8 @@ from typing import Any
 from isotherm.distributed.silence import Silence
 
 _KEY = "isotherm-failures"
-_FOREVER_MS = 7 * 24 * 3600 * 1000
+# One request of the watch; it asks again until the process ends.
+_WAIT_MS = 3_600_000
 # Time for the main thread to print an error of its own before another's ends the process.
 _SECONDS_TO_END = 0.5
 
@@ -57,10 +58,15 @@ class _Failures:
             self.client.key_value_set(f"{_KEY}/{number}", text, allow_overwrite=True)
 
     def _watch(self) -> None:
-        try:
-            text = self.client.blocking_key_value_get(f"{_KEY}/{self.process_id}", _FOREVER_MS)
-        except RuntimeError:  # The connection is lost; JAX ends the process.
-            return
+        text = None
+        while text is None:
+            try:
+                text = self.client.blocking_key_value_get(f"{_KEY}/{self.process_id}", _WAIT_MS)
+            except RuntimeError as error:
+                if self.is_ending or "DEADLINE_EXCEEDED" not in str(
+                    error
+                ):  # The connection is lost; JAX ends the process.
+                    return
         if self.is_ending or not text:
             return
         if self.status is None:

@@ -37,7 +37,7 @@ def initialize(
 
     Args:
         coordinator_address: HOST:PORT of process 0, where it listens; None finds it.
-        num_processes: the number of processes; None finds it.
+        num_processes: the number of processes; None finds it. With 1 this process stays alone, whatever the scheduler says.
         process_id: the number of this one, from 0 on; None finds it.
         local_device_ids: the GPUs of this process out of those that it sees; None shares them out between the processes on a host.
         timeout: seconds to wait for the other processes.
@@ -57,7 +57,7 @@ def initialize(
     if jax.distributed.is_initialized():
         _check_same(num_processes, process_id)
         return
-    if place is None or place.num_processes == 1:
+    if place is None or place.num_processes == 1:  # Alone.
         return
     options = {}
     if place.coordinator is not None:
@@ -81,14 +81,15 @@ def initialize(
             shutdown_timeout_seconds=int(shutdown_timeout),
             **options,
         )
-    except RuntimeError as error:
-        raise _explained(error) from error
+    except (RuntimeError, ValueError) as error:
+        raise _explained(error, place) from error
     finally:
         late.cancel()
     from jax._src import distributed
 
     state = distributed.global_state
-    watch_others(state.client, state.coordinator_address or "", process_count(), process_index(), heartbeat_timeout)
+    if process_count() > 1:
+        watch_others(state.client, state.coordinator_address or "", process_count(), process_index(), heartbeat_timeout)
 
 
 def _place(
@@ -105,6 +106,8 @@ def _place(
     if devices is not None:
         devices = [devices] if isinstance(devices, int) else devices
         devices = tuple(check_integer("local_device_ids", each, 0, "Give [0, 1], say.") for each in devices)
+    if num_processes == 1:
+        return None
     missing = [name for name, value in given.items() if value is None]
     if missing:
         place = find_place(os.environ)
@@ -153,13 +156,18 @@ def _check_same(num_processes: int | None, process_id: int | None) -> None:
             refuse(name, f"{own}, as in the first call of initialize", asked, "Call it once, or with equal arguments.")
 
 
-def _explained(error: RuntimeError) -> Exception:
+def _explained(error: Exception, place: Place) -> Exception:
     """The error of JAX as a refusal, where its reason is known."""
     text = str(error)
     if "must be called before" in text or "backend" in text:
         rule = "called before anything that uses a device, such as jax.devices() or jax.numpy.zeros"
         return InputError(
             f"`initialize` must be {rule}; got a call after it. Move it to the first line after the imports."
+        )
+    if place.coordinator is None:
+        remedy = f"Give all of coordinator_address, num_processes and process_id. JAX says: {text}"
+        return InputError(
+            f"`coordinator_address` must be given; got nothing, and JAX finds none on {place.launcher}. {remedy}"
         )
     return error
 
