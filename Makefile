@@ -16,7 +16,7 @@ COVERAGE = $(shell $(BIN)/python -c "import sys; print('--cov' if sys.version_in
 # Reading all other modules would take longer than some of these tests.
 AS_USERS = $(shell grep -rl --include="test_*.py" as_users tests reproduction/tests)
 
-.PHONY: demo test test-long test-lowest test-faults mutants lint format bench clean
+.PHONY: demo test test-long test-lowest test-faults test-cluster mutants lint format bench clean
 
 demo: $(READY)
 	$(BIN)/isotherm demo --out demo
@@ -35,6 +35,11 @@ test-lowest: $(LOWEST)
 # 200 faults at random moments, in five to fifteen minutes: kills, full disks, truncated files and flipped bits.
 test-faults: $(READY)
 	$(BIN)/python -m tests.faults.campaign
+
+# Real schedulers, started on this machine: installs Slurm and Open MPI where it may.
+test-cluster: $(READY)
+	$(BIN)/python -m tests.cluster.install
+	ISOTHERM_TEST_CLUSTER=1 $(BIN)/pytest -v -rs tests/cluster
 
 mutants: $(READY)
 	$(BIN)/python -m tests.mutants.run

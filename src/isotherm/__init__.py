@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from isotherm import (
         bandits,
         contour,
+        distributed,
         estimators,
         exchange,
         kernels,
@@ -105,6 +106,7 @@ __all__ = [
     "deo_star_msgd",
     "deo_star_psgd",
     "deo_star_sgd",
+    "distributed",
     "estimators",
     "exchange",
     "from_energy",
@@ -156,8 +158,8 @@ __all__ = [
 # What is imported when it is first used, so that `isotherm --help` need not wait for JAX. Modules:
 _MODULES = {
     "schedules": "foundation.schedules",
-    **{name: name for name in ("bandits", "contour", "estimators", "exchange", "kernels", "networks", "potentials")},
-    **{name: name for name in ("predictive", "run", "samplers", "targets", "transforms")},
+    **{name: name for name in ("bandits", "contour", "distributed", "estimators", "exchange", "kernels", "networks")},
+    **{name: name for name in ("potentials", "predictive", "run", "samplers", "targets", "transforms")},
 }
 # And names in modules; all others are samplers.
 _HOMES = {

@@ -11,6 +11,7 @@ from isotherm.coupling import Coupling
 SOURCE = pathlib.Path(__file__).parents[2] / "src" / "isotherm"
 ORDER = [
     "foundation",
+    "distributed",
     "potentials",
     "transforms",
     "networks",

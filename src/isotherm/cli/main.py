@@ -1,4 +1,7 @@
-"""The command line: `isotherm demo`, `list`, `sample`, `resume`, `show`, `minimize`, `reproduce`, `bench`, `data`; `--version`."""
+"""The command line: `isotherm demo`, `list`, `sample`, `resume`, `show`, `minimize`, `launch`, `slurm`; `--version`.
+
+The package isotherm-thesis adds `reproduce`, `bench` and `data`.
+"""
 
 import dataclasses
 import importlib.metadata
@@ -10,9 +13,11 @@ from typing import Annotated, Any, Union
 import tyro
 from rich.console import Console
 
+from isotherm.cli.launch import Launch
 from isotherm.cli.listing import List
 from isotherm.cli.minimize import Minimize
 from isotherm.cli.runs import Resume, Sample, Show
+from isotherm.cli.slurm import Slurm
 from isotherm.foundation.errors import DeviceMemoryError, DivergenceError
 from isotherm.foundation.terminal import PlainConsole
 
@@ -33,7 +38,16 @@ class Demo:
         run_demo(self.out.expanduser(), seed=self.seed, console=console)
 
 
-_OWN = {"demo": Demo, "list": List, "sample": Sample, "resume": Resume, "show": Show, "minimize": Minimize}
+_OWN = {
+    "demo": Demo,
+    "list": List,
+    "sample": Sample,
+    "resume": Resume,
+    "show": Show,
+    "minimize": Minimize,
+    "launch": Launch,
+    "slurm": Slurm,
+}
 # Commands of the package isotherm-thesis, listed even if it is not installed.
 _THESIS = {
     "reproduce": "Run an experiment of the thesis, and print its numbers beside ours.",
@@ -65,11 +79,20 @@ def main(arguments: list[str] | None = None, extra: dict[str, Any] | None = None
         command.run(console)
     except (ValueError, OSError, DivergenceError, DeviceMemoryError) as error:
         errors.print(f"Error: {error}", style="red", soft_wrap=True)
+        _tell_others(str(error), 2)
         sys.exit(2)
     except KeyboardInterrupt:
         has_folder = isinstance(command, (Sample, Resume))
         errors.print("Stopped." + " Continue a run with --out by `isotherm resume DIR`." * has_folder)
+        _tell_others("stopped by Ctrl-C", 130)
         sys.exit(130)
+
+
+def _tell_others(message: str, status: int) -> None:
+    """End the other processes of the run, if it has several."""
+    distributed = sys.modules.get("isotherm.distributed")
+    if distributed is not None:
+        distributed.fail(message, status)
 
 
 def _extra_commands() -> dict[str, Any]:

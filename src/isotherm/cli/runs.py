@@ -11,9 +11,11 @@ import tyro
 from rich.console import Console
 
 from isotherm.cli.counts import Count
+from isotherm.cli.processes import Processes
 from isotherm.foundation.errors import check_folder, refuse
 
 if TYPE_CHECKING:
+    from isotherm.cli.user_file import UserFile
     from isotherm.run.run import Run
 
 
@@ -55,10 +57,16 @@ class Sample:
     """Standard deviation of the starts around `init`."""
     set: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=VALUE")] = ()
     """Further options of the method."""
+    resume: bool = False
+    """Continue the run in --out, if there is one, so that the same command can be run again after it was stopped."""
+    processes: Annotated[Processes, tyro.conf.arg(name="")] = dataclasses.field(default_factory=Processes)
 
     def run(self, console: Console) -> None:
         """Start the run."""
+        is_first = self.processes.connect()
+
         from isotherm.api import sample
+        from isotherm.api.sample import read_configuration
         from isotherm.cli.user_file import build_sampler, parse_options, read_file
         from isotherm.samplers.sampler import as_potential
 
@@ -74,6 +82,8 @@ class Sample:
             )
         sampler = None if self.method is None else build_sampler(self.method, options)
         file = read_file(self.potential, "potential")
+        if self.resume and (out / "run.json").exists():
+            _check_file(file, read_configuration(out)[0]["source"], "--out")
         potential = as_potential(file.load())
         run = sample(
             potential,
@@ -89,9 +99,11 @@ class Sample:
             burn_in=self.burn_in,
             init=self._starts(potential.init),
             out=out,
+            resume=self.resume,
             source={**file.source, "method": self.method, "options": options},
         )
-        _show(run, out, console)
+        if is_first:
+            _show(run, out, console)
 
     def _starts(self, own: Any) -> Any:
         import jax
@@ -120,9 +132,12 @@ class Resume:
     """The folder that was given as --out."""
     num_steps: Count | None = None
     """A new, larger number of iterations."""
+    processes: Annotated[Processes, tyro.conf.arg(name="")] = dataclasses.field(default_factory=Processes)
 
     def run(self, console: Console) -> None:
         """Continue the run."""
+        is_first = self.processes.connect()
+
         from isotherm.api import resume
         from isotherm.api.sample import read_configuration
         from isotherm.cli.user_file import build_sampler, read_file
@@ -138,14 +153,22 @@ class Resume:
             rule, remedy = "a run of `isotherm sample`", "Its run.json is damaged: start a new run."
             refuse("folder", rule, f"{folder}, whose run.json names no file and method", remedy)
         file = read_file(f"{source['file']}:{source['name']}", "potential")
-        if file.source["sha256"] != source["sha256"]:
-            remedy = "The file has changed since the run was started: put it back, or start a new run."
-            refuse("folder", f"one whose {source['file']} is unchanged", "another checksum", remedy)
+        _check_file(file, source, "folder")
         options = {name: tuple(v) if isinstance(v, list) else v for name, v in source["options"].items()}
         sampler = None if source["method"] is None else build_sampler(source["method"], options)
         # The folder names the file: users who resume a folder from elsewhere see it before it runs.
-        console.print(f"Running {file.path} for `{file.name}`, as {folder / 'run.json'} says.", soft_wrap=True)
-        _show(resume(folder, as_potential(file.load()), sampler, num_steps=self.num_steps), folder, console)
+        if is_first:
+            console.print(f"Running {file.path} for `{file.name}`, as {folder / 'run.json'} says.", soft_wrap=True)
+        run = resume(folder, as_potential(file.load()), sampler, num_steps=self.num_steps)
+        if is_first:
+            _show(run, folder, console)
+
+
+def _check_file(file: "UserFile", source: Any, argument: str) -> None:
+    """Refuse to continue a run whose file has changed."""
+    if isinstance(source, dict) and file.source["sha256"] != source.get("sha256"):
+        remedy = "The file has changed since the run was started: put it back, or start a new run."
+        refuse(argument, f"one whose {source.get('file')} is unchanged", "another checksum", remedy)
 
 
 @dataclasses.dataclass(frozen=True)
