@@ -125,15 +125,6 @@ def test_processes_of_sample_need_their_place(capsys, user_file, tmp_path):
     )
 
 
-@pytest.mark.skipif(iso.distributed.CAN_SHARD, reason="the engine runs in several processes")
-def test_a_sample_of_two_processes_is_refused(capsys, user_file, tmp_path, monkeypatch):
-    # tests/cluster/test_slurm.py has two real ones.
-    monkeypatch.setattr(iso.distributed, "process_count", lambda: 2)
-    message = "`--num-processes` must be 1 in this version; got 2."
-    assert message in refused(capsys, *arguments(user_file, tmp_path / "run"))
-    assert not (tmp_path / "run").exists()
-
-
 def test_sample_with_resume_can_be_run_again(user_file, tmp_path, capsys):
     def words(num_steps):
         return [*arguments(user_file, tmp_path / "run", **{"num-steps": str(num_steps)}), "--resume"]

@@ -6,7 +6,6 @@ import time
 
 import pytest
 
-from isotherm import distributed
 from tests.cluster import hosts
 
 PROGRAM = """
@@ -78,7 +77,6 @@ def test_all_processes_end_with_a_message(namespaces, tmp_path, lost, within):
     assert "Lost contact with process 0 of 2 at node1:29500 12 s ago." in texts[1]
 
 
-@pytest.mark.skipif(not distributed.CAN_SHARD, reason="the engine runs in one process")
 def test_sample_ends_with_a_message(namespaces, shared, tmp_path):
     options = ["--method", "sgld", "--step-size", "0.1", "--init", "0", "0", "--num-steps", "1000000000"]
     options += ["--thinning", "100000", "--num-chains", "4", "--out", tmp_path / "run"]

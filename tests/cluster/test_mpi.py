@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import isotherm as iso
-from isotherm import distributed
 from tests.cluster import hosts
 
 if shutil.which("mpirun") is None:
@@ -70,7 +69,6 @@ def test_sample_in_one_process(namespaces, shared, tmp_path):
     assert iso.load(tmp_path / "run").draws.shape == (4, 2000, 2)
 
 
-@pytest.mark.skipif(not distributed.CAN_SHARD, reason="the engine runs in one process")
 def test_sample_in_two_processes(namespaces, shared, tmp_path):
     for count, name in ((1, "one"), (2, "two")):
         done = mpirun("-n", count, "--oversubscribe", *sample(shared, tmp_path / name))

@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 
 import isotherm as iso
-from isotherm import distributed
 
 PYTHON = sys.executable
-needs_sharding = pytest.mark.skipif(not distributed.CAN_SHARD, reason="the engine runs in one process")
 
 
 def lines_of(text):
@@ -96,16 +94,6 @@ def test_sample_in_one_task(cluster, shared, tmp_path):
     assert iso.load(tmp_path / "run").draws.shape == (4, 2000, 2)
 
 
-def test_sample_in_two_tasks_is_refused_until_the_engine_can(cluster, shared, tmp_path):
-    if distributed.CAN_SHARD:
-        pytest.skip("the engine runs in several processes")
-    done = cluster.run("srun", "-N2", "-n2", *sample(shared, tmp_path / "run", 20_000))
-    assert done.returncode == 2
-    assert "`--num-processes` must be 1 in this version; got 2." in done.stderr
-    assert not (tmp_path / "run").exists()
-
-
-@needs_sharding
 def test_sample_in_two_tasks(cluster, shared, tmp_path):
     one = cluster.run("srun", "-n1", *sample(shared, tmp_path / "one", 20_000))
     two = cluster.run("srun", "-N2", "-n2", *sample(shared, tmp_path / "two", 20_000))
@@ -153,7 +141,6 @@ def test_a_requeued_job_resumes(cluster, shared, tmp_path, steps_per_second):
     requeued(cluster, shared, tmp_path, steps_per_second)
 
 
-@needs_sharding
 def test_a_requeued_job_of_two_tasks_resumes(cluster, shared, tmp_path, steps_per_second):
     requeued(cluster, shared, tmp_path, steps_per_second, "--nodes", "2")
 
@@ -176,7 +163,6 @@ def test_a_job_continues_over_its_time_limit(cluster, shared, tmp_path, steps_pe
     at_the_time_limit(cluster, shared, tmp_path, steps_per_second)
 
 
-@needs_sharding
 def test_a_job_of_two_tasks_continues_over_its_time_limit(cluster, shared, tmp_path, steps_per_second):
     at_the_time_limit(cluster, shared, tmp_path, steps_per_second, "--nodes", "2")
 

@@ -47,7 +47,7 @@ def test_strays_in_the_nearest_cell_would_be_seen():
 
 def test_exact_draws_have_no_divergence():
     target = modes25()
-    truth, draws = modes25_icsgld._truth(target, 4_000), exact_draws(target, 2.5, 1_000)
+    truth, draws = modes25_icsgld.true_points(target, 4_000), exact_draws(target, 2.5, 1_000)
     assert abs(modes25_icsgld.divergence(truth, draws)) < 0.12
     # Draws that are there several times are farther from the truth than they seem.
     assert modes25_icsgld.divergence(truth, np.repeat(draws[:200], 5, axis=0)) > 0.3
@@ -120,7 +120,7 @@ def test_the_record_holds_what_every_run_gave(tmp_path):
 
 def test_a_run_that_does_not_arrive_counts_as_the_limit():
     config = ten_functions.Config(num_steps=100_000)
-    time, share = ten_functions._rows("a", np.array([2_000, -1]), config, None)
+    time, share = ten_functions.rows_of_hits("a", np.array([2_000, -1]), config, None)
     assert (time.ours, share.ours) == (51.0, 0.5)
 
 
@@ -138,7 +138,7 @@ def test_the_fixed_point_of_awsgld_is_the_distribution_function_for_zeta_one_alo
 def test_round_trips_are_those_of_the_formula():
     """Many rungs in a short run: the first trips, which begin in the middle, would make a visible share."""
     config = round_trips.Config(num_iterations=4_000, burn_in=2_000, num_runs=40)
-    times = round_trips._simulate(DeterministicEvenOdd(), 16, 0.6, config, seed=0)
+    times = round_trips.simulate_trips(DeterministicEvenOdd(), 16, 0.6, config, seed=0)
     error = times.std(ddof=1) / np.sqrt(len(times))
     assert abs(times.mean() - expected_round_trip(16, 0.6, 1)) < 4 * error + 0.02 * times.mean()
 

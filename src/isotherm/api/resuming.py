@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from isotherm.api.automatic import NAME, rebuilt
+from isotherm.distributed import barrier, process_index
 from isotherm.driver.checkpoints import Checkpoints
 from isotherm.driver.describe import differences
 from isotherm.driver.device_memory import device_memory
@@ -85,10 +86,12 @@ def resume_from(
     if complete is not None:
         return complete
     if settings.num_steps != old_steps:
-        (folder / "finished.json").unlink(missing_ok=True)
         config["settings"]["num_steps"] = settings.num_steps
         config["temperature"] = asked["temperature"]
-        write_checked(folder / "run.json", {**stored, "config": config})
+        barrier("longer run")
+        if process_index() == 0:
+            (folder / "finished.json").unlink(missing_ok=True)
+            write_checked(folder / "run.json", {**stored, "config": config})
     return drive(dataclasses.replace(prepared, configs=(config,)), host, reached, began)[0]
 
 

@@ -22,16 +22,12 @@ class Processes:
     def connect(self) -> bool:
         """Connect the processes of the run. Returns whether this one prints and draws its result."""
         from isotherm import distributed
-        from isotherm.foundation.errors import InputError, refuse
+        from isotherm.foundation.errors import InputError
 
         try:
             distributed.initialize(self.coordinator, self.num_processes, self.process_id)
         except InputError as error:
             raise InputError(_with_options(str(error))) from error
-        count = distributed.process_count()
-        if count > 1 and not distributed.CAN_SHARD:
-            remedy = "Start one process, with srun -n1 or mpirun -n 1; independent runs need an --out each."
-            refuse("--num-processes", "1 in this version", count, remedy)
         return distributed.process_index() == 0
 
 

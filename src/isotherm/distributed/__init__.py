@@ -14,23 +14,23 @@ from isotherm.distributed.messages import (
     agree,
     any_true,
     barrier,
+    check_equal,
+    largest_of,
     max_of,
     process_count,
     process_index,
     reached_preemption,
 )
 
-CAN_SHARD = False
-"""Whether `iso.sample` runs on several processes."""
-
 __all__ = [
-    "CAN_SHARD",
     "ProcessError",
     "agree",
     "any_true",
     "barrier",
+    "check_equal",
     "fail",
     "initialize",
+    "largest_of",
     "max_of",
     "process_count",
     "process_index",

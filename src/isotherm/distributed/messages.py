@@ -8,6 +8,8 @@ import collections
 import math
 import struct
 import threading
+import zlib
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import jax
@@ -86,6 +88,36 @@ def max_of(number: float, name: str = "number", timeout: float = _TIMEOUT) -> fl
     """
     numbers = [struct.unpack("<d", each)[0] for each in _gather(name, struct.pack("<d", number), timeout)]
     return math.nan if any(map(math.isnan, numbers)) else max(numbers)
+
+
+def largest_of(numbers: Sequence[float], name: str = "numbers", timeout: float = _TIMEOUT) -> tuple[float, ...]:
+    """The largest of each of several numbers over all processes, in one message.
+
+    Args:
+        numbers: as many on every process.
+        name: what is compared, for messages.
+        timeout: seconds after which a `ProcessError` names the processes that did not arrive.
+    """
+    form = f"<{len(numbers)}d"
+    found = [struct.unpack(form, each) for each in _gather(name, struct.pack(form, *numbers), timeout)]
+    return tuple(map(max, zip(*found, strict=True)))
+
+
+def check_equal(content: bytes, name: str, remedy: str, timeout: float = _TIMEOUT) -> None:
+    """Refuse values that differ between processes.
+
+    Args:
+        content: what must be equal; its checksum is sent.
+        name: what it is, for messages.
+        remedy: what to do where they differ.
+        timeout: seconds after which a `ProcessError` names the processes that did not arrive.
+    """
+    own = zlib.crc32(content)
+    found = [int.from_bytes(each, "little") for each in _gather(name, own.to_bytes(4, "little"), timeout)]
+    if len(set(found)) > 1:
+        others = [str(number) for number, each in enumerate(found) if each != found[0]]
+        got = f"others in process{'es' * (len(others) > 1)} {', '.join(others)} than in process 0"
+        refuse(name, "equal in all processes", got, remedy)
 
 
 def reached_preemption(step: int) -> bool:

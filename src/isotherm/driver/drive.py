@@ -13,6 +13,7 @@ import numpy as np
 
 from isotherm.diagnostics.bias_probe import BiasProbe
 from isotherm.diagnostics.precision import fewest_effective, is_look, next_look
+from isotherm.distributed import barrier, largest_of, process_index
 from isotherm.driver.checkpoints import Checkpoints
 from isotherm.driver.describe import environment
 from isotherm.driver.device_memory import device_memory
@@ -31,7 +32,7 @@ from isotherm.foundation.transfers import transfers_on_purpose
 from isotherm.potentials.reference import ReferenceChecks
 from isotherm.run.run import Run
 from isotherm.run.storage.saving import write_end, write_progress
-from isotherm.run.storage.store import MemorySink, StoreSink
+from isotherm.run.storage.store import MemorySink, SharedSink, StoreSink
 
 _SECONDS_PER_BLOCK = 0.5
 _SECONDS_TO_FIRST_CHECKPOINT = 3.0
@@ -67,10 +68,13 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
     """Run all iterations from `reached` on: one run for each sampler. `since` is the `time.perf_counter` before pilots."""
     program, settings, times, layout = prepared.program, prepared.settings, prepared.times, prepared.layout
     axis = layout.draw_axis
-    sink: MemorySink | StoreSink = MemorySink(len(times), axis)
+    sink: MemorySink | StoreSink | SharedSink = MemorySink(len(times), axis)
     checkpoints: Checkpoints | None = None
+    is_writer = process_index() == 0
     if host.folder is not None:
-        sink = StoreSink(host.folder / "records", len(times), axis, reached.num_records)
+        records_folder = host.folder / "records"
+        given = (records_folder, len(times), axis, reached.num_records)
+        sink = StoreSink(*given) if is_writer else SharedSink(records_folder)
         checkpoints = Checkpoints(host.folder)
     carry, records = program.init(prepared.position)
     carry = carry if reached.carry is None else program.on_devices(reached.carry)
@@ -88,7 +92,8 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
             sink.flush()
             checkpoints.save(iteration, program.to_host(carry), num_done, prepared.recognized_by(carry))
             seconds = timings["seconds"] or time.perf_counter() - began
-            write_progress(checkpoints.folder, iteration, times, timings | {"seconds": seconds})
+            if is_writer:
+                write_progress(checkpoints.folder, iteration, times, timings | {"seconds": seconds})
 
     def judged() -> float | None:
         """The fewest effective draws so far, at counts of draws that do not depend on blocks; None elsewhere."""
@@ -96,6 +101,7 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
             return None
         with writing_to(host.folder, iteration):
             sink.flush()
+        barrier("records")
         records = jax.tree.map(lambda leaf: np.asarray(leaf[:, :num_done]), sink.read())
         given = (records["draws"], records["energies"], records["log_weights"])
         return fewest_effective(*given, settings.num_effective)
@@ -103,7 +109,8 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
     def is_precise() -> bool:
         return fewest is not None and settings.num_effective is not None and fewest >= settings.num_effective
 
-    with Interrupts() as interrupts, Progress(name, iteration, settings.num_steps, lanes, host.progress) as bar:
+    shows = host.progress if is_writer else False
+    with Interrupts() as interrupts, Progress(name, iteration, settings.num_steps, lanes, shows) as bar:
         fewest = judged()
         while iteration < settings.num_steps and not is_precise():
             carry = prepared.source.work(program, prepared.keys, carry, iteration)
@@ -130,20 +137,27 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
             length, iteration, num_done = last - iteration, last, num_done + count
             fewest = judged()
             bar.update(iteration, energy)
+            has_ended = False
+            if host.callback is not None:
+                milestones = program.whole(carry.milestones, "lanes")
+                has_ended = host.callback(Status.of(iteration, milestones)) is True
+            is_due = checkpoints is not None and time.perf_counter() - saved > host.checkpoint_every
+            # No process decides alone.
+            seconds, has_ended, is_due, signal_number = largest_of(
+                (seconds, has_ended, is_due, interrupts.received or 0), "end of block"
+            )
+            if signal_number:
+                interrupts.received = signal.Signals(int(signal_number))
             if settings.block_length is None:
                 wanted = length * _SECONDS_PER_BLOCK / max(seconds, 1e-6)
                 pace = int(np.clip(wanted, 1, min(_GROWTH_PER_BLOCK * pace, settings.num_steps)))
-            if checkpoints is not None and time.perf_counter() - saved > host.checkpoint_every:
+            if checkpoints is not None and is_due:
                 save(checkpoints)
                 saved = time.perf_counter()
             if interrupts.received is not None:
                 break
-            if np.all(np.asarray(milestones.diverged_at) >= 0):
+            if has_ended or np.all(np.asarray(milestones.diverged_at) >= 0):
                 break
-            if host.callback is not None:
-                milestones = program.whole(carry.milestones, "lanes")
-                if host.callback(Status.of(iteration, milestones)) is True:
-                    break
     with writing_to(host.folder, iteration):
         sink.flush()
     timings["seconds"] = time.perf_counter() - began
@@ -159,7 +173,8 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
         checkpoints.close()
     if interrupts.received is not None:
         is_ending = interrupts.received is signal.SIGTERM
-        _report_interrupt(prepared, host.folder, iteration, is_lost=is_without_draws or is_ending)
+        if is_writer:
+            _report_interrupt(prepared, host.folder, iteration, is_lost=is_without_draws or is_ending)
         if is_without_draws:
             interrupts.finish()
             raise KeyboardInterrupt
@@ -184,12 +199,14 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
     # The result must not depend on where the block ended.
     num_steps = min(iteration, int(diverged_at.max()) + 1) if is_lost else iteration
     known = {"stats": stats, "config": prepared.configs[0], "environment": environment(), "num_steps": num_steps}
+    barrier("records")
     run = Run.assemble(sink.read(), times, **known, **timings)
     if layout.num_samplers is None:
         run = dataclasses.replace(run, bias_probe=probes[0], parts=parts[0]).without_noise()
-    if host.folder is not None:
+    if host.folder is not None and is_writer:
         with writing_to(host.folder, iteration):
             write_end(run, host.folder)
+    barrier("end of run")
     report_divergence(diverged_at, host.throw, layout.num_ladders is not None, prepared.potential)
     interrupts.finish()
     if layout.num_samplers is None:

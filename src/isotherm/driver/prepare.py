@@ -1,6 +1,7 @@
 """What precedes the first iteration of `sample`, `resume`, `sweep` and pilots: checks, programs, keys, data, configuration."""
 
 import dataclasses
+import json
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from isotherm.distributed import check_equal, process_count
 from isotherm.driver.data_source import DataSource, source_of
 from isotherm.driver.describe import describe
 from isotherm.driver.divergence import num_lost_in_data
@@ -21,7 +23,7 @@ from isotherm.engine.iteration import Parts
 from isotherm.engine.packing import Packing
 from isotherm.engine.program import Program, identity, is_small, sizes_of
 from isotherm.engine.random_inputs import Keys, open_streams
-from isotherm.engine.sharding import CHAINS, RUNS, Sharding, choose_sharding, fill
+from isotherm.engine.sharding import CHAINS, RUNS, Sharding, all_devices, choose_sharding, fill
 from isotherm.foundation.errors import refuse
 from isotherm.foundation.parts import number_dtype
 from isotherm.foundation.positions import named_leaves
@@ -132,9 +134,26 @@ def prepare(
     prepared = PreparedRun(program, keys, data, settings, layout, times, position, (), potential, tuple(samplers))
     energy = _first_energy(prepared)
     given = {"source": check_json("source", source), "choices": [dataclasses.asdict(choice) for choice in choices]}
-    return dataclasses.replace(
-        prepared, configs=tuple(_configuration(potential, s, prepared, energy) | given for s in samplers)
+    configs = tuple(_configuration(potential, s, prepared, energy) | given for s in samplers)
+    _check_processes(configs, prepared)
+    return dataclasses.replace(prepared, configs=configs)
+
+
+def _check_processes(configs: Any, prepared: PreparedRun) -> None:
+    """Refuse runs whose processes do not agree on what to run: their programs would wait for each other forever."""
+    if process_count() == 1:
+        return
+    if prepared.potential.is_streamed:
+        remedy = "Give the data on the device, or run one process."
+        refuse("is_streamed", "False for a run of several processes", True, remedy)
+    leaves = [np.ascontiguousarray(leaf).tobytes() for leaf in jax.tree.leaves(prepared.position)]
+    content = json.dumps([{**config, "choices": None} for config in configs], default=repr).encode()
+    content += json.dumps([config["choices"] for config in configs], default=repr).encode()
+    remedy = (
+        "Give all processes the same script, data and seed. Pilots on different hardware may differ: run them on one machine, "
+        "and give their result."
     )
+    check_equal(content + b"".join(leaves), "run", remedy)
 
 
 def _sharding_of(sampler: Sampler, settings: Settings, layout: Layout, one: Any) -> Sharding | None:
@@ -143,10 +162,12 @@ def _sharding_of(sampler: Sampler, settings: Settings, layout: Layout, one: Any)
     By default the chains of a run share one device if their coupling exchanges energies in every iteration and an iteration is
     short: the exchange would take longer.
     """
-    devices = jax.devices() if settings.devices is None else settings.devices
+    devices = all_devices() if settings.devices is None else settings.devices
     size = sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(one))
     is_short = size < _MIN_SPLIT and sampler.coupling.traits.reads_others
-    splits = not sampler.kernel.is_joint and (settings.devices is not None or not is_short)
+    # Several processes are there to share a run.
+    is_asked = settings.devices is not None or process_count() > 1
+    splits = not sampler.kernel.is_joint and (is_asked or not is_short)
     return choose_sharding(tuple(devices), layout.total, settings.num_chains, splits)
 
 

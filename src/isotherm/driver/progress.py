@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 import jax
 import numpy as np
 
+from isotherm.distributed import process_index
 from isotherm.foundation.printable import printable
 
 
@@ -50,7 +51,7 @@ def bars_inside(bars: list[Any] | None) -> Iterator[None]:
 
 def say(text: str, is_shown: bool | None) -> None:
     """Print a line on standard error, wherever a run would draw its own progress bar."""
-    if _INSIDE.get() is None and (sys.stderr.isatty() if is_shown is None else is_shown):
+    if _INSIDE.get() is None and process_index() == 0 and (sys.stderr.isatty() if is_shown is None else is_shown):
         print(text, file=sys.stderr, flush=True)
 
 

@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Callable
 from typing import Any
 
+from isotherm.distributed import process_index
 from isotherm.driver.describe import environment
 from isotherm.run.storage.saving import TIMINGS, iterations_until
 
@@ -44,7 +45,7 @@ def logged(drive: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(drive)
     def driven(prepared: Any, host: Any, reached: Any, since: float) -> Any:
-        if host.folder is None:
+        if host.folder is None or process_index() != 0:
             return drive(prepared, host, reached, since)
         event = "start" if reached.carry is None else "resume"
         append(host.folder, event, reached.iteration, environment=provenance())

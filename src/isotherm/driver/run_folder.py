@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 
+from isotherm.distributed import barrier, process_index
 from isotherm.driver.provenance import provenance
 from isotherm.foundation.errors import StorageError, check_written_path, refuse
 from isotherm.run.storage.formats import FORMAT
@@ -22,6 +23,11 @@ _MAX_REASON = 600
 def locked(folder: pathlib.Path, name: str) -> Iterator[pathlib.Path]:
     """Lock `folder`, made if need be; refusals call it `name`. The system drops the lock however the process ends."""
     check_written_path(name, folder)
+    if process_index() != 0:
+        # Process 0 has the lock, and writes.
+        barrier("run folder")
+        yield folder / LOCK
+        return
     if folder.exists() and not folder.is_dir():
         refuse(name, "a folder", f"the file {folder}", "Choose another name.")
     try:
@@ -34,6 +40,7 @@ def locked(folder: pathlib.Path, name: str) -> Iterator[pathlib.Path]:
         if not _try_lock(handle):
             remedy = "Wait for it to end, or choose another folder."
             refuse(name, "a folder that no other run is writing to", f"{folder}, which is in use", remedy)
+        barrier("run folder")
         yield folder / LOCK
 
 
@@ -57,6 +64,10 @@ def _try_lock(handle: Any) -> bool:
 @contextlib.contextmanager
 def claim(folder: pathlib.Path) -> Iterator[None]:
     """Lock a folder for a new run. Existing files are kept, and a refused run leaves no trace."""
+    if process_index() != 0:
+        with locked(folder, "out"):
+            yield
+        return
     is_new = not folder.exists()
     if folder.is_dir() and not (folder / LOCK).exists():
         # No lock in a folder with other files.
@@ -93,9 +104,11 @@ def _refuse_contents(folder: pathlib.Path) -> None:
 
 def write_start(folder: pathlib.Path, position: Any, config: dict[str, Any]) -> None:
     """Write what a run needs to be resumed."""
-    write_arrays(folder / "start", position)
-    # Written last: a folder with this file can be resumed.
-    write_checked(folder / "run.json", {"format": FORMAT, "config": config, "environment": provenance()})
+    if process_index() == 0:
+        write_arrays(folder / "start", position)
+        # Written last: a folder with this file can be resumed.
+        write_checked(folder / "run.json", {"format": FORMAT, "config": config, "environment": provenance()})
+    barrier("start of run")
 
 
 @contextlib.contextmanager

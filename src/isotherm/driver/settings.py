@@ -12,6 +12,7 @@ import numpy as np
 from isotherm.driver.layout import Layout
 from isotherm.engine.chain_mode import CHAIN_MODES
 from isotherm.engine.program import identity
+from isotherm.engine.sharding import all_devices
 from isotherm.foundation.errors import check_choice, check_integer, check_real, refuse, short
 from isotherm.foundation.parts import with_python_numbers
 from isotherm.foundation.randomness import seed_words
@@ -104,7 +105,7 @@ def check_devices(given: Any) -> tuple[Any, ...] | None:
     """Devices from the number of them, or a list; None for all."""
     if given is None:
         return None
-    everything = jax.devices()
+    everything = all_devices()
     if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
         if not 1 <= given <= len(everything):
             remedy = "On a CPU, set jax_num_cpu_devices before JAX starts."

@@ -102,6 +102,17 @@ class Sharding:
         return jax.tree.map(cut, tree, _like(specs, tree))
 
 
+def all_devices() -> tuple[Any, ...]:
+    """The devices of all processes, so that the first few belong to as many processes as possible."""
+    devices = jax.devices()
+    places = {
+        device: place
+        for process in {d.process_index for d in devices}
+        for place, device in enumerate(d for d in devices if d.process_index == process)
+    }
+    return tuple(sorted(devices, key=lambda device: (places[device], device.process_index)))
+
+
 def fill(leaf: np.ndarray, axis: int, number: int) -> np.ndarray:
     """An array with its last entry along `axis` repeated up to `number`."""
     missing = number - leaf.shape[axis]
@@ -141,4 +152,9 @@ def choose_sharding(devices: tuple[Any, ...], num_runs: int | None, num_chains: 
     light = [grid for grid in grids if loads[grid] <= 1.25 * min(loads.values())]
     over_runs, over_chains = min(light, key=lambda grid: (grid[1], loads[grid], grid[0]))
     number = over_runs * over_chains
+    if len({getattr(one, "process_index", 0) for one in devices[:number]}) < len(
+        {getattr(one, "process_index", 0) for one in devices}
+    ):
+        # Too few runs and chains for all processes: each computes all of them.
+        return None
     return None if number == 1 else Sharding(tuple(devices[:number]), over_runs, over_chains)

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from isotherm.coupling import Independent
+from isotherm.distributed import max_of
 from isotherm.driver.drive import HostOptions, ResumePoint, drive
 from isotherm.driver.layout import Layout
 from isotherm.driver.prepare import prepare
@@ -148,5 +149,5 @@ def _round(
     if run.num_steps < length and not np.any(has_diverged(run)):
         raise KeyboardInterrupt
     rounds.evaluations += length * rounds.num_ladders
-    rounds.rate = length * rounds.num_ladders / max(run.seconds, 1e-6)
+    rounds.rate = length * rounds.num_ladders / max(max_of(run.seconds, "round"), 1e-6)
     return run

@@ -15,6 +15,7 @@ from scipy.interpolate import PchipInterpolator
 from scipy.special import ndtri
 
 from isotherm.diagnostics.wells import separate
+from isotherm.distributed import max_of
 from isotherm.driver.drive import HostOptions, ResumePoint, drive
 from isotherm.driver.layout import Layout
 from isotherm.driver.prepare import prepare
@@ -149,7 +150,7 @@ class Rounds:
             (run,) = drive(prepared, host, ResumePoint(), time.perf_counter())
         evaluations = num_steps * setup.num_rungs * number
         self.evaluations += evaluations
-        self.rate = evaluations / max(run.seconds, 1e-6)
+        self.rate = evaluations / max(max_of(run.seconds, "round"), 1e-6)
         if run.num_steps < num_steps:
             raise KeyboardInterrupt
         stats = {name: np.asarray(value) for name, value in run.stats.items()}
@@ -202,7 +203,7 @@ class Budget(NamedTuple):
     def share_after(self, rounds: Rounds, upcoming: int) -> float:
         """The share that is spent after `upcoming` more gradients."""
         if self.seconds is not None:
-            spent = time.perf_counter() - rounds.began
+            spent = max_of(time.perf_counter() - rounds.began, "budget")
             return (spent + upcoming / max(rounds.rate, 1e-9)) / self.seconds
         assert self.evaluations is not None
         return (rounds.evaluations + upcoming) / self.evaluations
@@ -210,7 +211,7 @@ class Budget(NamedTuple):
     def left(self, rounds: Rounds) -> float:
         """Gradients that are left."""
         if self.seconds is not None:
-            return (self.seconds - (time.perf_counter() - rounds.began)) * rounds.rate
+            return (self.seconds - max_of(time.perf_counter() - rounds.began, "budget")) * rounds.rate
         assert self.evaluations is not None
         return float(self.evaluations - rounds.evaluations)
 

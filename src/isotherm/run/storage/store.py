@@ -45,6 +45,23 @@ class MemorySink:
         return self._arrays
 
 
+class SharedSink:
+    """Records that another process writes to a folder."""
+
+    def __init__(self, folder: pathlib.Path):
+        self._folder = folder
+
+    def write(self, start: int, records: Any) -> None:
+        """Process 0 writes them."""
+
+    def flush(self) -> None:
+        """Nothing waits."""
+
+    def read(self) -> Any:
+        """The records, once they were written."""
+        return read_records(self._folder)
+
+
 class StoreSink:
     """Records that stream to a folder of Zarr arrays."""
 
