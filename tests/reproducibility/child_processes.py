@@ -4,12 +4,14 @@ import pathlib
 import sys
 
 import isotherm as iso
-from tests.reproducibility.child_devices import CASES, run_of
 
 
 def main(out: str, names: list[str], stop_after: int) -> None:
     """Run cases, or resume those that are in their folders."""
     iso.distributed.initialize()
+    # The cases have arrays of JAX, which must not be made before.
+    from tests.reproducibility.child_devices import CASES, run_of
+
     assert iso.distributed.process_count() > 1
     for name in names:
         potential, _, sampler, _ = CASES[name]

@@ -18,7 +18,14 @@ QUICK = ("resgld",)
 def launch(folder, number, names, stop_after=0, devices=1):
     """Run cases in several processes."""
     environment = {**os.environ, "NPROC": "8"}
-    command = [sys.executable, "-m", "isotherm", "launch", "-n", str(number), "--logs", str(folder / "logs")]
+    command = [
+        str(pathlib.Path(sys.executable).with_name("isotherm")),
+        "launch",
+        "-n",
+        str(number),
+        "--logs",
+        str(folder / "logs"),
+    ]
     command += [
         "--devices-per-process",
         str(devices),
