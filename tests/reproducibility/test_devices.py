@@ -1,5 +1,6 @@
 """Runs over several devices: the same bytes as on one, and what travels between them."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -51,6 +52,27 @@ def test_any_number_of_devices_gives_the_same_bytes(tmp_path):
 def test_a_changed_seed_differs():
     first, second = (run_of("resgld", seed=seed, num_steps=30) for seed in (5, 6))
     assert not np.array_equal(first.draws, second.draws)
+
+
+def exchanges(sizes):
+    """Bytes of every exchange between four devices, by sampler and size of the position."""
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=4"
+    command = [sys.executable, "-m", "tests.reproducibility.child_traffic", ",".join(map(str, sizes))]
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "XLA_FLAGS": flags}, check=True, capture_output=True)
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize(
+    "sizes", [(10, 100_000), pytest.param((10, 10_000_000), marks=pytest.mark.long)], ids=["quick", "long"]
+)
+def test_devices_exchange_a_few_numbers_per_chain(sizes):
+    found = exchanges(sizes)
+    for name, by_size in found.items():
+        small, large = (by_size[str(size)] for size in sizes)
+        # In an iteration the energies of four chains and those of the prior; now and then a few measurements of them.
+        assert small == large, name
+        assert small[0] == 4 * 2 * 4
+        assert sum(small) <= 4 * 2 * 4 * 11
 
 
 @pytest.mark.parametrize(
