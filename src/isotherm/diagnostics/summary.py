@@ -127,7 +127,9 @@ def _checks_of_run(run: Run) -> list[Check]:
 
 def _headline(run: Run) -> str:
     total = int(run.log_weights.size)
-    began = f"{total} draws of {run.name or 'a sampler'} in {run.num_steps} iterations: {time_of(run)}."
+    devices = run.config.get("num_devices", 1)
+    where = f" on {devices} devices" if devices > 1 else ""
+    began = f"{total} draws of {run.name or 'a sampler'} in {run.num_steps} iterations{where}: {time_of(run)}."
     if run.is_adjusted and (rates := acceptance(run.stats, run.num_steps)) is not None:
         # Of a ladder, that of the target.
         rate = rates[0] if "num_moves" in run.stats else rates.mean()

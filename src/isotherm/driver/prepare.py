@@ -147,8 +147,7 @@ def _check_processes(configs: Any, prepared: PreparedRun) -> None:
         remedy = "Give the data on the device, or run one process."
         refuse("is_streamed", "False for a run of several processes", True, remedy)
     leaves = [np.ascontiguousarray(leaf).tobytes() for leaf in jax.tree.leaves(prepared.position)]
-    content = json.dumps([{**config, "choices": None} for config in configs], default=repr).encode()
-    content += json.dumps([config["choices"] for config in configs], default=repr).encode()
+    content = json.dumps(configs, default=repr).encode()
     remedy = (
         "Give all processes the same script, data and seed. Pilots on different hardware may differ: run them on one machine, "
         "and give their result."
@@ -269,6 +268,7 @@ def _configuration(potential: Potential, sampler: Sampler, prepared: PreparedRun
         "mistaken_for": inner.mistaken_for,
         **_facts_of_starts(prepared.position, lead, potential),
         "thread_pool_size": thread_pool_size(),
+        "num_devices": 1 if prepared.program.sharding is None else len(prepared.program.sharding.devices),
     }
 
 
