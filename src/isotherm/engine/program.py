@@ -22,7 +22,8 @@ from isotherm.engine.packing import Packing
 from isotherm.engine.periodic_work import add_pieces, couple, outside, refresh, work_inside
 from isotherm.engine.random_inputs import Keys, Stream, draw_batches, draw_noise
 from isotherm.engine.records import Records, Trace, choose_chains, init_milestones, zeros
-from isotherm.engine.sharding import CHAINS, RUNS, Shard, Sharding, Spec
+from isotherm.engine.sharding import CHAINS, RUNS, Shard, Sharding
+from isotherm.engine.specs import Specs
 from isotherm.engine.whole_loops import ALWAYS, MAX_WHOLE_LOOP, NEVER
 from isotherm.foundation.parts import Part, Static
 
@@ -62,9 +63,9 @@ def _compiled(donated: tuple[int, ...] = (), has_graphs: bool = False) -> Callab
 
         def sharded(self: "Program", *arguments: Any) -> Any:
             assert self.sharding is not None
-            before, after = getattr(_Specs(self), method.__name__)(*arguments)
+            before, after = getattr(Specs(self), method.__name__)(*arguments)
             local = lambda program, *given: method(program.on_one_device(), *given)  # noqa: E731
-            specs = {"in_specs": (_Specs(self).program(), *before), "out_specs": after}
+            specs = {"in_specs": (Specs(self).program(), *before), "out_specs": after}
             return jax.shard_map(local, mesh=self.sharding.mesh, check_vma=False, **specs)(self, *arguments)
 
         return call  # pyright: ignore[reportReturnType]
@@ -96,7 +97,7 @@ class Program(Part):
     def init(self, position: Any) -> tuple[Carry, Records]:
         """The carry of runs that start at `position`, leaves (*lanes, ...), and empty buffers."""
         if self.sharding is not None:
-            position = self.sharding.placed(position, _Specs(self).lanes, self._numbers)
+            position = self.sharding.placed(position, Specs(self).lanes, self._numbers)
         return self._init(position)
 
     @_compiled()
@@ -126,26 +127,26 @@ class Program(Part):
         """A carry from the host."""
         if self.sharding is None:
             return carry
-        return self.sharding.placed(carry, _Specs(self).carry, self._numbers)
+        return self.sharding.placed(carry, Specs(self).carry, self._numbers)
 
     def to_host(self, carry: Carry) -> Carry:
         """A whole carry on the host, whatever the devices."""
         if self.sharding is None:
             return carry
-        return self.sharding.whole(carry, _Specs(self).carry, self._numbers)
+        return self.sharding.whole(carry, Specs(self).carry, self._numbers)
 
     def whole(self, tree: Any, axes: str) -> Any:
         """Arrays with leading axes of "lanes", or of what the coupling knows, "coupled", on the host, whatever the devices."""
         if self.sharding is None:
             return tree
-        return self.sharding.whole(tree, getattr(_Specs(self), axes), self._numbers)
+        return self.sharding.whole(tree, getattr(Specs(self), axes), self._numbers)
 
     def records_to_host(self, records: Records) -> Records:
         """Whole records on the host."""
         if self.sharding is None:
             return jax.device_get(records)
-        found = self.sharding.whole(records, _Specs(self).records, self._numbers if self._records_all else {})
-        observed = dict(self.sharding.whole(records.observed, _Specs(self).observed, self._numbers))
+        found = self.sharding.whole(records, Specs(self).records, self._numbers if self._records_all else {})
+        observed = dict(self.sharding.whole(records.observed, Specs(self).observed, self._numbers))
         recorded = observed.pop(_RECORDED, None)
         found = found._replace(observed=observed)
         if recorded is None:
@@ -201,7 +202,7 @@ class Program(Part):
         found = self._statistics(carry)
         if self.sharding is None:
             return found
-        return self.sharding.whole(found, _Specs(self).of_statistics(carry), self._numbers)
+        return self.sharding.whole(found, Specs(self).of_statistics(carry), self._numbers)
 
     @_compiled()
     def _statistics(self, carry: Carry) -> dict[str, Any]:
@@ -349,80 +350,6 @@ def _observed(parts: Parts, coupling: Any) -> Observed:
     if parts.shard is None or not parts.gathers or found.recorded is None:
         return found
     return Observed({**found.values, _RECORDED: found.recorded}, parts.shard.place_of(found.recorded))
-
-
-class _Specs:
-    """How arguments and results of a sharded program lie on its devices: prefixes of trees."""
-
-    def __init__(self, program: Program):
-        runs = () if program.num_runs is None else (RUNS,)
-        self._program = program
-        self.runs, self.lanes, self.nowhere = Spec(*runs), Spec(*runs, CHAINS), Spec()
-        reads_others = program.parts.coupling.traits.reads_others
-        self.coupled = self.runs if reads_others else self.lanes
-        state = State(self.lanes, self.lanes, self.coupled, self.lanes, self.lanes)
-        self.carry = Carry(state, self.lanes)  # pyright: ignore[reportArgumentType]
-        self.observed = Spec(None, *self.coupled)
-        kept = Spec(None, *self.lanes)
-        self.records = Records(kept, kept, kept, kept, self.observed)  # pyright: ignore[reportArgumentType]
-
-    def program(self) -> Any:
-        """Parts of a sweep belong to runs; all else is everywhere."""
-        program = self._program
-        parts = jax.tree.map(lambda _: self.runs if program.is_swept else self.nowhere, program.parts)
-        potential = jax.tree.map(lambda _: self.nowhere, program.parts.potential)
-        return program.replace_unchecked(parts=parts.replace_unchecked(potential=potential))
-
-    def keys(self) -> Keys:
-        shared = {"potential_shared", "batch_shared", "coupling", "measured_shared", "measured_batch_shared"}
-        return Keys(*(self.runs if name in shared else self.lanes for name in Keys._fields))  # pyright: ignore[reportArgumentType]
-
-    def stream(self, given: Any) -> Any:
-        if not isinstance(given, Stream):
-            return self.nowhere
-        # Leaves (R, L, B, n, ...), or (R, L, B, P, n, ...).
-        own = self.runs if self._program.parts.potential.is_batch_shared else Spec(*self.runs, None, None, CHAINS)
-        return Stream(self.nowhere, own, own, self.nowhere)  # pyright: ignore[reportArgumentType]
-
-    def pieces(self) -> Any:
-        """Pieces of all data, which runs share."""
-        return Stream(self.nowhere, self.nowhere, self.nowhere, self.nowhere)  # pyright: ignore[reportArgumentType]
-
-    def _init(self, position: Any) -> Any:
-        return (self.lanes,), (self.carry, self.records)
-
-    def advance(self, keys: Any, stream: Any, carry: Any, records: Any, block: Any) -> Any:
-        given = (self.keys(), self.stream(stream), self.carry, self.records, self.nowhere)
-        return given, (self.carry, self.records, self.nowhere)
-
-    def of_statistics(self, carry: Any) -> Any:
-        """Names of a coupling's statistics replace those of the kernel."""
-        program = self._program
-        coupled = program.parts.coupling.traits.reads_others and jax.tree.leaves(carry.state.coupling)
-        names = _names_of_statistics(program) if coupled else ()
-        shapes = jax.eval_shape(inspect.unwrap(Program._statistics), program.replace_unchecked(sharding=None), carry)
-        return {name: self.runs if name in names else self.lanes for name in shapes}
-
-    def _statistics(self, carry: Any) -> Any:
-        return (self.carry,), self.of_statistics(carry)
-
-    def _preconditioner(self, carry: Any) -> Any:
-        return (self.carry,), self.lanes
-
-    def couple(self, keys: Any, stream: Any, carry: Any, iteration: Any) -> Any:
-        return (self.keys(), self.stream(stream), self.carry, self.nowhere), self.carry
-
-    def refresh(self, stream: Any, carry: Any, energies: Any) -> Any:
-        return (self.pieces(), self.carry, self.lanes), self.carry
-
-    def add_pieces(self, stream: Any, count: Any, carry: Any, sums: Any) -> Any:
-        return (self.pieces(), self.nowhere, self.carry, self.lanes), self.lanes
-
-
-def _names_of_statistics(program: Program) -> tuple[str, ...]:
-    coupling = program.parts.coupling
-    found = jax.eval_shape(lambda: coupling.statistics(coupling.init(program.num_chains)))
-    return tuple(found)
 
 
 def is_small(num_lanes: int, one: Any, num_traced: int) -> bool:
