@@ -1,10 +1,13 @@
 """Which chains are written out in one program."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import isotherm as iso
 from isotherm.engine.chain_mode import group_size, num_convolutions, over_chains
 
 
@@ -43,3 +46,31 @@ def test_groups_of_any_size_give_what_one_chain_after_another_gives(times):
     value, slope = jax.jit(lambda *given: over_chains("unroll", gradient, *given))(images, scales)
     np.testing.assert_allclose(value, [each[0] for each in expected], rtol=1e-5)
     np.testing.assert_allclose(slope, [each[1] for each in expected], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("given", [{"num_chains": 7}, {"num_chains": 2, "num_runs": 5}, {"num_chains": 3}])
+def test_chains_in_groups_are_those_computed_at_once(given):
+    sampler, start = iso.sgld(0.1), lambda key: jax.random.normal(key, (40,))
+    settings: dict[str, Any] = {"num_steps": 50, "init": start, "progress": False, **given}
+    whole, groups = (
+        iso.sample(lambda x: jnp.sum(jnp.cosh(x)), sampler, chains_at_once=number, **settings) for number in (None, 3)
+    )
+    np.testing.assert_allclose(groups.draws, whole.draws, rtol=2e-5, atol=2e-5)
+
+
+def test_groups_need_less_memory():
+    def bytes_at_once(mode):
+        function = lambda x: jnp.sum(jnp.linalg.inv(jnp.outer(x, x) + jnp.eye(100)))  # noqa: E731
+        run = jax.jit(lambda xs: over_chains(mode, jax.grad(function), xs))
+        found: Any = run.lower(jnp.ones((16, 100))).compile().memory_analysis()
+        return found.temp_size_in_bytes
+
+    assert bytes_at_once("vmap:2") < 0.3 * bytes_at_once("vmap")
+
+
+def test_wrong_groups_are_refused():
+    settings: dict[str, Any] = {"num_steps": 5, "init": jnp.zeros(2)}
+    with pytest.raises(ValueError, match="`chains_at_once` must be an integer of at least 1"):
+        iso.sample(lambda x: x @ x, iso.sgld(0.1), chains_at_once=0, **settings)
+    with pytest.raises(ValueError, match='`chains_at_once` must be left out with `chain_mode="map"`'):
+        iso.sample(lambda x: x @ x, iso.sgld(0.1), chains_at_once=2, chain_mode="map", **settings)

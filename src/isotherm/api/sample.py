@@ -55,6 +55,7 @@ def sample(
     track_best: bool | None = None,
     chain_mode: str = "auto",
     devices: Any = None,
+    chains_at_once: int | None = None,
     block_length: int | None = None,
     checkpoint_every: float = 60.0,
     progress: bool | None = None,
@@ -98,6 +99,8 @@ def sample(
             "auto" takes the first, or for convolutions, which are slow in batches of chains, the last on a GPU and "map" elsewhere.
         devices: a number, or devices of JAX, over which runs, ladders and chains are spread; None takes all, unless the chains of a
             run exchange energies faster than devices do.
+        chains_at_once: the chains of a device that are computed together, where more do not fit into its memory; the others follow.
+            None computes all at once.
         block_length: iterations between two returns to the host; None adapts it to the clock.
         checkpoint_every: seconds between two checkpoints, with a folder.
         progress: whether to show a progress bar; None shows it on a terminal.
@@ -148,6 +151,7 @@ def sample(
     given |= {"num_ladders": num_ladders, "seed": seed, "thinning": thinning, "burn_in": burn_in}
     given |= {"target_energy": target_energy, "track_best": track_best, "num_effective": num_effective}
     given |= {"chain_mode": chain_mode, "block_length": block_length, "devices": check_devices(devices)}
+    given |= {"chains_at_once": chains_at_once}
     host = HostOptions(folder, checkpoint_every, progress, throw, callback, measure_bias)
     stored = resume and folder is not None and (folder / "run.json").exists()
     # Refuse wrong input before a pilot runs, which may choose the number of chains.

@@ -104,7 +104,10 @@ def prepare(
     _check_examples(potential, on_device, jax.tree.map(lambda leaf: leaf[0, 0], position))
     packing = Packing.of(one, sampler.kernel)
     stored = packing.around(on_device)
-    bound = [s.parts(stored, settings.chain_mode, number_dtype(position)) for s in samplers]
+    mode = settings.chain_mode
+    if mode == "vmap" and settings.chains_at_once is not None:
+        mode = f"vmap:{settings.chains_at_once}"
+    bound = [s.parts(stored, mode, number_dtype(position)) for s in samplers]
     times = settings.record_times(sampler.window)
     sharding = _sharding_of(sampler, settings, layout, one)
     lanes = (layout.total or 1) * settings.num_chains

@@ -44,6 +44,7 @@ class Settings:
     target_energy: float = -np.inf
     track_best: bool | None = None
     chain_mode: str = "auto"
+    chains_at_once: int | None = None
     block_length: int | None = None
     # Runs of up to so many records share a program.
     room: int = 0
@@ -62,6 +63,11 @@ class Settings:
         check_integer("thinning", self.thinning, 1, "Give the iterations between two draws; 1 keeps all.")
         check_integer("burn_in", self.burn_in, 0, "Give the number of iterations to discard at the start.")
         check_choice("chain_mode", self.chain_mode, ("auto", *CHAIN_MODES))
+        if self.chains_at_once is not None:
+            check_integer("chains_at_once", self.chains_at_once, 1, "Give the chains that fit into memory.")
+            if self.chain_mode not in ("auto", "vmap"):
+                remedy = 'Leave it out, or write `chain_mode="vmap"`.'
+                refuse("chains_at_once", f'left out with `chain_mode="{self.chain_mode}"`', self.chains_at_once, remedy)
         if self.block_length is not None:
             check_integer("block_length", self.block_length, 1, "Give iterations per block, or None.")
         if self.num_effective is not None:

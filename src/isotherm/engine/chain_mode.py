@@ -23,8 +23,9 @@ _MAX_CONVOLUTIONS = 600
 def over_chains(mode: str, function: Callable[..., Any], *arguments: Any, drops_axis_of_one: bool = False) -> Any:
     """`function` for every chain along the leading axis.
 
-    "vmap" computes all at once, "map" one after another. "unroll" writes chains out in the program, in groups of up to four (or all
-    five), so that a GPU runs their convolutions side by side: a batched convolution is slower than several.
+    "vmap" computes all at once, or with "vmap:8" eight at once; "map" one after another. "unroll" writes chains out in the program,
+    in groups of up to four (or all five), so that a GPU runs their convolutions side by side: a batched convolution is slower than
+    several.
 
     `drops_axis_of_one` runs a single chain without its axis: a batched product of one is slower than a product. Elementwise work
     fuses better with it.
@@ -33,6 +34,9 @@ def over_chains(mode: str, function: Callable[..., Any], *arguments: Any, drops_
     function = for_loops(function) if mode == "map" else function
     if drops_axis_of_one and number == 1:
         return jax.tree.map(lambda leaf: leaf[None], function(*jax.tree.map(lambda leaf: leaf[0], arguments)))
+    mode, _, at_once = mode.partition(":")
+    if mode == "vmap" and at_once and number > int(at_once):
+        return lax.map(lambda one: function(*one), arguments, batch_size=int(at_once))
     if mode == "vmap":
         return jax.vmap(function)(*arguments)
     if mode == "map":

@@ -265,7 +265,9 @@ class Program(Part):
         settings = other_parts if self.is_swept else None
         if out_axes:
             return jax.vmap(one, out_axes=out_axes)(settings, *arguments)
-        return over_chains(mode or self.parts.chain_mode, one, settings, *arguments)
+        kind, _, at_once = (mode or self.parts.chain_mode).partition(":")
+        kind += f":{max(int(at_once) // self.num_chains, 1)}" if at_once else ""
+        return over_chains(kind, one, settings, *arguments)
 
     def iterate(self, keys: Keys, stream: Any, state: State, inputs: Any, iteration: Array) -> tuple[State, Array]:
         """One iteration of every run."""
