@@ -19,12 +19,13 @@ _TOLERANCE = 1e-5
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class FederatedLangevin(Kernel):
-    r"""Langevin dynamics of C clients, which are averaged every K iterations. Leaves of the position have a leading axis of clients.
+    r"""Langevin dynamics of C clients, which are averaged every K iterations.
 
         y_c <- x_c - epsilon * g_c / p_c + sqrt(2 * epsilon * tau) * z_c
         x_c <- sum_j p_j * y_j    if (k + 1) mod K = 0, else y_c
 
-    where g_c is a gradient of U_c, the client's share of the energy U = sum_c U_c, and the noise z has the covariance
+    Leaves of the position have a leading axis of clients. g_c is a gradient of U_c, the client's share of the energy
+    U = sum_c U_c, and the noise z has the covariance
 
         E[z_c z_d] = rho^2 + (1 - rho^2) / p_c * [c = d]
 
