@@ -81,8 +81,7 @@ def test_where_clients_agree_the_energy_is_that_of_all_data(batch_size):
     assert float(clients.full_energy(x)) == pytest.approx(expected, rel=1e-5)
     assert float(clients.prior_energy(x)) == pytest.approx(float(-log_prior(START)), rel=1e-5)
     key, period = jnp.array([1, 2], jnp.uint32), 20
-    # Epochs of the clients have 2, 1 and 4 batches; only those of the first are of unequal length.
-    energies = [float(clients.evaluate(x, clients.batch(key, k), (), ()).energy) for k in range(period)]
+    energies = [float(clients.evaluate(x, clients.batch(key, jnp.asarray(k)), (), ()).energy) for k in range(period)]
     if batch_size is None:
         assert energies == pytest.approx([expected] * period, rel=1e-5)
     else:
@@ -112,7 +111,8 @@ def test_gradients_of_a_client_read_its_rows_alone():
     assert clients.weights == (0.25, 0.25, 0.5)
     x = jax.tree.map(jnp.asarray, clients.start(START))
     x["b"] = x["b"] + jnp.arange(3.0)
-    found = jax.grad(lambda x: clients.evaluate(x, clients.batch(jnp.zeros(2, jnp.uint32), 0), (), ()).energy)(x)
+    batch = clients.batch(jnp.zeros(2, jnp.uint32), jnp.asarray(0))
+    found = jax.grad(lambda x: clients.evaluate(x, batch, (), ()).energy)(x)
     for client, rows in enumerate(ROWS):
         b = 2.0 + client
         expected = clients.weights[client] * b - 0.2 * np.sum(rows - b)

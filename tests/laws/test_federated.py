@@ -6,6 +6,7 @@ of one number, s <- a s + b + noise, whose coefficients follow from K steps of t
 
 import dataclasses
 import itertools
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -100,7 +101,7 @@ class Recursion:
     def between(self, local_steps, number):
         """Mean and variance of sum_c p_c x_c, `number` steps after an average of all clients."""
         mean, variance = self.averaged(local_steps)
-        slopes, shifts, covariance = self.after(number, start=variance)
+        slopes, shifts, covariance = self.after(number, start=float(variance))
         return self.weights @ (slopes * mean + shifts), self.weights @ covariance @ self.weights
 
 
@@ -112,7 +113,12 @@ def fald(clients, **options):
 
 def draws_of(clients, sampler, offset=0):
     """Averages of the clients `offset` iterations after multiples of `STEPS`, shape (run, draw)."""
-    settings = {"thinning": STEPS, "burn_in": 40 * STEPS + offset, "num_steps": 800 * STEPS, "num_runs": 256}
+    settings: dict[str, Any] = {
+        "thinning": STEPS,
+        "burn_in": 40 * STEPS + offset,
+        "num_steps": 800 * STEPS,
+        "num_runs": 256,
+    }
     init, collect = clients.start(0.0), clients.average
     return iso.sample(clients, sampler, init=init, collect=collect, progress=False, **settings).draws[:, 0]
 

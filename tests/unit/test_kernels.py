@@ -5,6 +5,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import isotherm as iso
 from isotherm.estimators.estimator import Curvature
