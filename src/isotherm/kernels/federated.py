@@ -31,7 +31,7 @@ class FederatedLangevin(Kernel):
 
     of rho * (noise that the clients share) + sqrt((1 - rho^2) / p_c) * (noise of the client). For every rho the average
     sum_c p_c z_c is standard normal, so for K = 1 the average is SGLD on U. With `participation` S the average is over S clients
-    drawn at that iteration: independently with probabilities p_c (scheme I), or without replacement (scheme II).
+    drawn at that iteration: independently with probabilities p_c, or uniformly without replacement where the p_c are equal.
 
     Attributes:
         weights: p_c, one per client, with sum 1.
@@ -98,12 +98,13 @@ class FederatedLangevin(Kernel):
         shares = self._shares(weights, move)
 
         def moved(x, g, xi):
-            p = weights.reshape(-1, *(1,) * (x.ndim - 1))
+            p, share = (one.reshape(-1, *(1,) * (x.ndim - 1)) for one in (weights, shares))
             # A root of the covariance of z: its eigenvector sqrt(p), the average, has standard normal noise at every rho.
             average = jnp.sum(jnp.sqrt(p) * xi, axis=0)
             z = own * xi / jnp.sqrt(p) + (1.0 - own) * average
             y = x + (spread * z - move.step_size * g / p).astype(x.dtype)
-            together = jnp.tensordot(shares, y, axes=1).astype(x.dtype)
+            # Not a product of matrices, whose rounding would depend on the number of chains on a device.
+            together = jnp.sum(share * y, axis=0).astype(x.dtype)
             return jnp.where(is_averaged, together, y)
 
         return PositionState(jax.tree.map(moved, state.position, gradient, noise))

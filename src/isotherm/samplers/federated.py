@@ -29,7 +29,7 @@ def fald(
     average sum_c p_c x_c follows exp(-U / T): its noise has variance 2 eps T at every rho, and for K = 1 it is `sgld` on U.
 
     With `participation` S the average is that of S clients, (1 / S) sum_s y_{c_s}, drawn at every averaging: c_s with
-    probabilities p_c and replacement (scheme I), or uniformly without (scheme II).
+    probabilities p_c and replacement, or uniformly without. Both have the full average as their mean.
 
     `iso.from_clients` makes the potential. Its positions, and so `init`, have a leading axis of clients, and `clients.average` maps
     them to their average. Draws at multiples of K have all clients at one position: take `thinning` and `burn_in` multiples of K.
@@ -39,7 +39,7 @@ def fald(
     data are in one place: use `sgld`.
 
     Biased by O(eps) as `sgld` is, and between averages by the drift of the clients toward their own minima: O(K eps), more for
-    unlike clients. Gradients and noise of clients are 1 / p_c times larger: stable below 2 over the largest curvature of U_c / p_c.
+    unlike clients. Clients follow U_c / p_c: stable for eps below 2 over the largest curvature of any of these.
     Partial participation heats at every eps: as eps falls, draws follow T (1 + (1 - rho^2) (C - 1) / S) with replacement, and
     T (1 + (1 - rho^2) (C - S) / S) without; rho = 1 leaves T. The bias is not measured: compare with a run at half of eps.
 
@@ -62,8 +62,8 @@ def fald(
         (4, 40)
 
     Reference:
-        Deng et al. 2021, arXiv 2112.05120, the algorithm FA-LD with its two schemes of partial participation; named in the last
-        chapter of Deng 2021.
+        Deng et al. 2021, arXiv 2112.05120, algorithm FA-LD; named in the last chapter of Deng 2021. Li et al. 2020, "On the
+        convergence of FedAvg on non-IID data", for partial participation.
 
     Differs from the thesis: it names the algorithm as future work.
     """
