@@ -103,7 +103,6 @@ class FederatedLangevin(Kernel):
             average = jnp.sum(jnp.sqrt(p) * xi, axis=0)
             z = own * xi / jnp.sqrt(p) + (1.0 - own) * average
             y = x + (spread * z - move.step_size * g / p).astype(x.dtype)
-            # Not a product of matrices, whose rounding would depend on the number of chains on a device.
             together = jnp.sum(share * y, axis=0).astype(x.dtype)
             return jnp.where(is_averaged, together, y)
 

@@ -33,7 +33,8 @@ def fald(
 
     `iso.from_clients` makes the potential. Its positions, and so `init`, have a leading axis of clients, and `clients.average` maps
     them to their average. Draws at multiples of K have all clients at one position: take `thinning` and `burn_in` multiples of K.
-    One chain of a run holds all clients; chains and runs are spread over devices, the clients of a chain are not.
+    One chain of a run holds all clients; chains and runs are spread over devices, the clients of a chain are not. Draws on
+    different numbers of devices agree to rounding only.
 
     Use it to sample a posterior whose data stay with their owners, or to study how rarely clients can communicate; not where the
     data are in one place: use `sgld`.
