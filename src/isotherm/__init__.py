@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from isotherm.networks import from_equinox, from_linen, from_nnx
     from isotherm.potentials import (
         Potential,
+        from_clients,
         from_energy,
         from_likelihood,
         from_log_density,
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
         deo_star_msgd,
         deo_star_psgd,
         deo_star_sgd,
+        fald,
         ghmc,
         icsghmc,
         icsgld,
@@ -109,6 +111,8 @@ __all__ = [
     "distributed",
     "estimators",
     "exchange",
+    "fald",
+    "from_clients",
     "from_energy",
     "from_equinox",
     "from_likelihood",
@@ -171,6 +175,7 @@ _HOMES = {
     "api": ("Advice", "Resolved", "advise", "resolve", "resume", "sample", "sweep"),
     "potentials": (
         "Potential",
+        "from_clients",
         "from_energy",
         "from_likelihood",
         "from_log_density",

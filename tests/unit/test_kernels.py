@@ -5,10 +5,22 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import isotherm as iso
 from isotherm.estimators.estimator import Curvature
-from isotherm.kernels import GHMC, MALA, PSGLD, SGHMC, MomentumSGD, Move, Stein, scaled, within
+from isotherm.kernels import (
+    GHMC,
+    MALA,
+    PSGLD,
+    SGHMC,
+    FederatedLangevin,
+    MomentumSGD,
+    Move,
+    Stein,
+    scaled,
+    within,
+)
 from isotherm.kernels.kernel import Kernel, Point
 
 RNG = np.random.default_rng(0)
@@ -151,6 +163,26 @@ def test_momentum_is_rescaled_before_it_is_used():
     state = kernel.init(jnp.zeros(3))._replace(momentum=jnp.ones(3))
     moved = kernel.step(state, jnp.zeros(3), jnp.zeros(3), move(0.1, 1.0, momentum_scale=3.0))
     np.testing.assert_allclose(moved.momentum, 0.8 * 3.0, rtol=1e-6)
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.6, 1.0])
+def test_federated_noise_and_drift_are_those_of_the_formula(rho):
+    weights, step_size, temperature = np.array([0.2, 0.3, 0.5]), 0.1, 1.7
+    kernel = FederatedLangevin(tuple(weights.tolist()), local_steps=3, shared_noise=rho)
+    number = jnp.array(1.0)
+    x, g = jnp.array([1.0, 2.0, 4.0]), jnp.array([3.0, -1.0, 2.0])
+
+    def after(noise, iteration):
+        move = Move(jnp.array(step_size), jnp.array(temperature), number, number, jnp.array(iteration))
+        return np.asarray(kernel.step(kernel.init(x), g, jnp.asarray(noise, jnp.float32), move).position)
+
+    still = after(np.zeros(3), 0)
+    np.testing.assert_allclose(still, x - step_size * g / weights, rtol=1e-6)
+    root = np.stack([after(unit, 0) - still for unit in np.eye(3)], axis=1)
+    covariance = 2.0 * step_size * temperature * (rho**2 + (1.0 - rho**2) * np.diag(1.0 / weights))
+    np.testing.assert_allclose(root @ root.T, covariance, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(after(np.zeros(3), 2), np.full(3, weights @ still), rtol=1e-6)
+    np.testing.assert_array_equal(after(np.zeros(3), 3), still)
 
 
 def test_stein_is_the_double_sum_of_its_formula():

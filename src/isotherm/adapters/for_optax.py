@@ -89,7 +89,7 @@ def _checked(sampler: Any) -> Sampler:
     # Pilots find couplings.
     if isinstance(sampler, Specification) or not isinstance(sampler.coupling, Independent) or kernel.is_joint:
         refuse("sampler", "one of independent chains, such as `iso.sgld`", repr(sampler), remedy)
-    if not isinstance(sampler.estimator, Plain) or kernel.needs_curvature or kernel.is_adjusted:
+    if not isinstance(sampler.estimator, Plain) or kernel.needs_curvature or kernel.is_adjusted or kernel.moves_copies:
         refuse("sampler", "one that needs only gradients, such as `iso.sgld`", repr(sampler), remedy)
     return sampler
 

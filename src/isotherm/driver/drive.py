@@ -216,9 +216,11 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
 
 
 def _bias_probes(prepared: PreparedRun, carry: Carry) -> list[BiasProbe | None]:
-    """A probe for each sampler of a program; None if records do not hold positions."""
+    """A probe for each sampler of a program; None if records do not hold positions that follow exp(-U / T)."""
     program, layout = prepared.program, prepared.layout
     if program.collect is not identity and program.collect is not prepared.potential.space:
+        return [None] * len(prepared.samplers)
+    if any(sampler.kernel.moves_copies for sampler in prepared.samplers):
         return [None] * len(prepared.samplers)
     coupling = layout.state(program.whole(carry.state.coupling, "coupled")) if program.is_weighted else ()
     preconditioner = layout.state(program.preconditioner(carry))

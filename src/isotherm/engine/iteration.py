@@ -65,7 +65,7 @@ class Parts(Part):
     @property
     def needs_words(self) -> bool:
         """Whether iterations need random words of every chain."""
-        return self.kernel.is_adjusted or self.draws_reference
+        return self.kernel.is_adjusted or self.kernel.needs_words or self.draws_reference
 
 
 class State(NamedTuple):
@@ -91,7 +91,7 @@ class Inputs(NamedTuple):
     potential_noises: tuple[Any, ...]
     batches: tuple[Any, ...]
     coupling: Any
-    words: Any = None  # Random words of every chain, shape (P, 2), for adjusted kernels and draws from a reference.
+    words: Any = None  # Random words of every chain, shape (P, 2), where `Parts.needs_words`.
 
 
 def init_state(parts: Parts, position: Any) -> State:
@@ -145,6 +145,8 @@ def _moved(
     iteration = to_coupling.iteration
     coupling, move = parts.coupling.update(state.coupling, inputs.coupling, to_coupling)
     move = parts.own(move)
+    if parts.kernel.needs_words:
+        move = move._replace(words=inputs.words)
 
     def multiply(kernel, gradient, move):
         return multiplied(parts, kernel.position, gradient, move.multiplier)

@@ -1,5 +1,6 @@
 """Kernels, which move one chain."""
 
+from isotherm.kernels.federated import FederatedLangevin
 from isotherm.kernels.ghmc import GHMC, MALA
 from isotherm.kernels.kernel import Kernel, Move
 from isotherm.kernels.psgld import PSGLD
@@ -15,6 +16,7 @@ __all__ = [
     "SGD",
     "SGHMC",
     "SGLD",
+    "FederatedLangevin",
     "Kernel",
     "MomentumSGD",
     "Move",

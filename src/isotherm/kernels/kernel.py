@@ -22,6 +22,7 @@ class Move(NamedTuple):
         multiplier: psi, the factor on the gradient, which the engine applies.
         momentum_scale: the factor on the momentum before the move; 1 unless the chain has just changed rungs.
         iteration: k, for kernels that change with time; set by the engine.
+        words: two random words for kernels that make choices (`needs_words`); set by the engine.
     """
 
     step_size: Array
@@ -29,6 +30,7 @@ class Move(NamedTuple):
     multiplier: Array
     momentum_scale: Array
     iteration: Any = None
+    words: Any = None
 
 
 class Point(NamedTuple):
@@ -60,8 +62,11 @@ class Kernel(Part):
 
     Attributes:
         needs_noise: whether `step` uses its standard normal noise.
+        needs_words: whether `step` makes random choices, from the words of its move.
         needs_curvature: whether `step` uses `Curvature`, which costs about one more gradient.
         is_joint: whether `step` moves all chains of a run together, with a leading axis of chains everywhere.
+        moves_copies: whether a position holds several copies of the parameters, so that it does not itself follow exp(-U / tau).
+            Then the bias is not measured.
         is_elementwise: whether `step` does not depend on which leaf a number is in; sums over all numbers are allowed. Positions
             of 16 leaves or more then arrive as one vector per dtype. Not inherited: each subclass sets it.
         is_adjusted: whether `step` only proposes, and `settle` accepts or rejects by the energy and gradient at the proposal,
@@ -70,8 +75,10 @@ class Kernel(Part):
     """
 
     needs_noise: bool = True
+    needs_words: bool = False
     needs_curvature: bool = False
     is_joint: bool = False
+    moves_copies: bool = False
     is_elementwise: bool = False
     is_adjusted: bool = False
     step_errors: StepErrors | None = None

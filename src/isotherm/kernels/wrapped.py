@@ -24,8 +24,10 @@ class WrappedKernel(Kernel):
     inner: Kernel
 
     needs_noise = of_inner("needs_noise")
+    needs_words = of_inner("needs_words")
     needs_curvature = of_inner("needs_curvature")
     is_joint = of_inner("is_joint")
+    moves_copies = of_inner("moves_copies")
     is_adjusted = of_inner("is_adjusted")
     step_errors = of_inner("step_errors")
     preconditioner = of_inner("preconditioner")
@@ -96,10 +98,9 @@ class Scaled(WrappedKernel):
 
     def check(self, position: Any) -> None:
         self.inner.check(position)
-        if self.is_joint:
-            refuse(
-                "step_size", "one number for particles, which move together", "one for every coordinate", "Give one."
-            )
+        if self.is_joint or self.moves_copies:
+            whom = "particles, which move together" if self.is_joint else "clients, which are averaged"
+            refuse("step_size", f"one number for {whom}", "one for every coordinate", "Give one.")
         own = jax.tree.map(lambda leaf: leaf.shape[2:], position)
         shapes = jax.tree.leaves(own, is_leaf=lambda node: isinstance(node, tuple))
         size = sum(int(np.prod(shape)) for shape in shapes)

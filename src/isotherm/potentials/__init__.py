@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from isotherm.foundation.moved import moved
+from isotherm.potentials.clients import ClientAverage, ClientsPotential, from_clients
 from isotherm.potentials.energy import EnergyPotential, LogDensityPotential, from_energy, from_log_density
 from isotherm.potentials.likelihood import LikelihoodPotential, from_likelihood
 from isotherm.potentials.noise import NoisyPotential, with_noise
@@ -12,6 +13,8 @@ from isotherm.potentials.start import PerChain, per_chain
 from isotherm.potentials.units import to_bayesian, to_standard
 
 __all__ = [
+    "ClientAverage",
+    "ClientsPotential",
     "EnergyPotential",
     "Evaluation",
     "Given",
@@ -22,6 +25,7 @@ __all__ = [
     "PerChain",
     "Potential",
     "Reference",
+    "from_clients",
     "from_energy",
     "from_likelihood",
     "from_log_density",

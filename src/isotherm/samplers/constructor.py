@@ -39,19 +39,23 @@ _ARGUMENTS = """
 """
 
 
-def constructor(*kinds: type, arguments: str = "", returns: str = "A `Sampler` for `iso.sample`.") -> Callable[[F], F]:
+def constructor(
+    *kinds: type, arguments: str = "", returns: str = "A `Sampler` for `iso.sample`.", searches: bool = True
+) -> Callable[[F], F]:
     """A decorator for constructors.
 
     Args:
         *kinds: the `TypedDict` of the function's `**options`; several where one extends another.
         arguments: descriptions of arguments that a family of constructors shares, as lines `name: description`.
         returns: the section Returns.
+        searches: whether `step_size="auto"` is offered.
     """
     shared = [(kind, defaults_of(kind)) for kind in kinds]
     texts = entries(_ARGUMENTS) | entries(arguments)
     options = [name for _, defaults in shared for name in defaults]
     complete = documented(*shared, arguments=texts, returns=returns)
-    return lambda function: checked_call(options)(_searching(complete(function)))
+    search = _searching if searches else lambda function: function
+    return lambda function: checked_call(options)(search(complete(function)))
 
 
 def _searching(function: F) -> F:
