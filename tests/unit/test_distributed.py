@@ -60,6 +60,12 @@ found["agree"] = [d.agree(f"from {index}", "seed"), d.agree(bytes([255, index]),
 found["any"] = [d.any_true(index == 1), d.any_true(False), d.any_true(True)]
 found["max"] = [d.max_of(index * 2.5), d.max_of(-index), math.isnan(d.max_of(math.nan if index else 3.0))]
 found["rounds"] = [d.max_of(index + step) for step in range(50)]
+found["largest"] = d.largest_of((index, 1.0 - index, 7.0), "numbers")
+d.check_equal(b"same", "text", "Nothing.")
+try:
+    d.check_equal(bytes([index]), "seed", "Give one.")
+except ValueError as error:
+    found["unequal"] = str(error)
 d.barrier("computing")
 mesh = jax.make_mesh((2,), ("all",))
 total = jax.jit(jax.shard_map(lambda: jax.lax.psum(1, "all"), mesh=mesh, in_specs=(), out_specs=jax.P(), check_vma=False))
@@ -105,6 +111,8 @@ def test_two_processes_agree_wait_and_fail_together():
         "max": [2.5, 0.0, True],
         "rounds": [1.0 + step for step in range(50)],
         "sum": 2,
+        "largest": [1.0, 1.0, 7.0],
+        "unequal": "`seed` must be equal in all processes; got others in process 1 than in process 0. Give one.",
     }
 
 
@@ -184,6 +192,8 @@ def test_one_process_needs_no_service(monkeypatch):
     assert distributed.any_true(False) is False
     assert distributed.max_of(2) == 2.0
     assert math.isnan(distributed.max_of(math.nan))
+    assert distributed.largest_of((1, 2.5)) == (1.0, 2.5)
+    distributed.check_equal(b"any", "name", "Nothing.")
     assert distributed.reached_preemption(3) is False
     distributed.fail("nothing")
 
