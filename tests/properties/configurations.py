@@ -112,7 +112,9 @@ OTHERS = [
     Named("interval", iso.transforms.constrain(lambda x: -squares(x), iso.transforms.interval(0.0, 2.0))),
     Named("simplex", iso.transforms.constrain(lambda x: -squares(x), iso.transforms.simplex())),
     Named("ordered", iso.transforms.constrain(lambda x: -squares(x), iso.transforms.ordered())),
-    Named("circular", iso.transforms.constrain(lambda x: jnp.cos(jax.tree.leaves(x)[0]).sum(), iso.transforms.circular())),
+    Named(
+        "circular", iso.transforms.constrain(lambda x: jnp.cos(jax.tree.leaves(x)[0]).sum(), iso.transforms.circular())
+    ),
     Named("reference", _referenced()),
 ]
 BAD_ENERGIES = [Named(one.__name__, one) for one in (vector, whole, never)] + [Named("no function", 3)]
@@ -223,7 +225,12 @@ EDGES: dict[str, list[Any]] = {
 # These need pilot runs, which take seconds.
 PILOTS = {"ladder"}
 STEPS = [0.05, 0.05, 0.05, 1e-6, 1.0, 3.0, 1e3, 1e12, 1e30, 3e38, np.float32(0.1), np.float64(0.1)]
-TREES = [np.array([0.1, 0.2]), jnp.array([0.1, 0.2]), 0.1 * np.ones((2, 3)), {"a": 0.1, "b": 0.2}]
+# By the name of a position.
+TREES: dict[str, list[Any]] = {
+    "vector": [np.array([0.1, 0.2]), jnp.array([0.1, 0.2]), np.array([1e-30, 1e30])],
+    "matrix": [0.1 * np.ones((2, 3))],
+    "dict": [{"a": np.array([0.1, 0.2]), "b": 0.2}],
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -264,11 +271,16 @@ class Call:
         return iso.sample(self.potential.value, sampler, init=self.init(), progress=False, **given)
 
 
-def _step_sizes(method: str, *, is_long: bool) -> st.SearchStrategy[Any]:
+def _step_sizes(method: str, position: str, *, is_long: bool) -> list[Any]:
+    """Valid step sizes, most of them numbers."""
+    pilots = ["auto"] if is_long else []
     if method.startswith("deo"):
-        return st.sampled_from([(0.01, 0.1), (0.01, 0.1), 0.05, (1e-6, 1e3), (0.1, 0.1)])
-    values = [*STEPS, *SCHEDULES[:2], *TREES[:1]]
-    return st.sampled_from([*STEPS, *values, *SCHEDULES, *TREES, *(["auto"] if is_long else [])])
+        return [(0.01, 0.1), (0.01, 0.1), (1e-6, 1e3), (0.1, 0.1)]
+    if method.startswith("cyc") or method == "cvr_resghmc":
+        return STEPS
+    if "temperatures" in options_of(method):
+        return [*STEPS, *pilots]
+    return [*STEPS, *SCHEDULES, *TREES.get(position, []), *pilots]
 
 
 @st.composite
@@ -320,15 +332,15 @@ def calls(draw: Draw, methods: tuple[str, ...], *, num_devices: int = 1, is_long
     method = draw(st.sampled_from(methods))
     potentials = ON_DATA if method in WITH_DATA else [*ENERGIES, *ENERGIES[:2], *ON_DATA, *OTHERS]
     potential = draw(st.sampled_from(potentials))
-    step_size = draw(_step_sizes(method, is_long=is_long))
     options, run = draw(options_for(method)), draw(run_arguments(method, num_devices=num_devices))
     position = draw(st.sampled_from(sorted(_positions(jnp.float32))))
     if potential.name in ("reference", "simplex", "ordered"):
         position = "vector" if potential.name != "ordered" else "increasing"
+    step_size = draw(st.sampled_from(_step_sizes(method, position, is_long=is_long)))
     dtype = jnp.dtype(draw(st.sampled_from(DTYPES))).name
     start = draw(st.sampled_from(["function", "per chain"] if method == "svgd" else ["one", "function", "per chain"]))
     wrong_init = None
-    where = draw(st.sampled_from([""] * 8 + ["step_size", "options", "init", "run"]))
+    where = draw(st.sampled_from([""] * 8 + ["step_size", "options", "init", "run", "potential"]))
     if where == "step_size":
         step_size = draw(st.sampled_from([*BAD, *BAD_ARRAYS, *BAD_SCHEDULES]))
     elif where == "options":
@@ -336,10 +348,28 @@ def calls(draw: Draw, methods: tuple[str, ...], *, num_devices: int = 1, is_long
         options[name] = draw(st.sampled_from([*BAD, *BAD_ARRAYS, *BAD_SCHEDULES]))
     elif where == "init":
         wrong_init = draw(st.sampled_from(BAD_POSITIONS))
-        potential = draw(st.sampled_from([potential, *BAD_ENERGIES]))
+    elif where == "potential":
+        potential = draw(st.sampled_from(BAD_ENERGIES))
     elif where == "run":
-        name = draw(st.sampled_from(["num_steps", "num_chains", "num_runs", "num_ladders", "seed", "thinning", "burn_in",
-                                     "collect", "chain_mode", "block_length", "track_best", "target_energy", "devices"]))
+        name = draw(
+            st.sampled_from(
+                [
+                    "num_steps",
+                    "num_chains",
+                    "num_runs",
+                    "num_ladders",
+                    "seed",
+                    "thinning",
+                    "burn_in",
+                    "collect",
+                    "chain_mode",
+                    "block_length",
+                    "track_best",
+                    "target_energy",
+                    "devices",
+                ]
+            )
+        )
         run[name] = draw(st.sampled_from(BAD_COLLECTS if name == "collect" else BAD))
     is_double = draw(st.sampled_from([False] * 9 + [True]))
     return Call(method, step_size, options, potential, position, dtype, start, wrong_init, run, is_double)

@@ -24,6 +24,7 @@ from isotherm.run.record_times import RecordTimes
 from isotherm.samplers.sampler import AnySampler
 
 _MAX_STEPS = np.iinfo(np.int32).max // 2
+_MAX_CHAINS = np.iinfo(np.int32).max
 # Draws at which a scheduled temperature is evaluated.
 _MAX_PROBED = 100_000
 # Default number of ladders of an exchange sampler: one ladder alone cannot show that it is stuck.
@@ -66,6 +67,13 @@ class Settings:
             check_integer("block_length", self.block_length, 1, "Give iterations per block, or None.")
         if self.num_effective is not None:
             check_integer("num_effective", self.num_effective, 1, "Give the effective draws wanted, such as 1_000.")
+        number = self.num_chains * (self.num_runs or 1) * (self.num_ladders or 1)
+        if number > _MAX_CHAINS:
+            names = ("num_chains", "num_runs", "num_ladders")
+            largest = max(names, key=lambda name: getattr(self, name) or 1)
+            refuse(largest, f"such that there are at most {_MAX_CHAINS} chains in all", number, "Lower it.")
+        if not (self.track_best is None or isinstance(self.track_best, bool)):
+            refuse("track_best", "True, False or None", short(self.track_best), "Leave it out for the default.")
         if self.num_steps > _MAX_STEPS:
             remedy = "Continue with another run that starts from the last draws: init=iso.per_chain(...)."
             refuse("num_steps", f"at most {_MAX_STEPS}", self.num_steps, remedy)

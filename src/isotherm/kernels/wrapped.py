@@ -208,7 +208,12 @@ class Within(WrappedKernel):
             if _broadcast(shape, own) != own:
                 remedy = "Give numbers, or one low and one high end for every coordinate: (lows, highs)."
                 refuse("box", f"(low, high) of shape {own}, as the position", f"ends of shape {shape}", remedy)
-            if isinstance(leaf, np.ndarray) and not np.all((leaf >= self.box[0]) & (leaf <= self.box[1])):
+            if not isinstance(leaf, np.ndarray):
+                continue
+            # An end beyond the largest number of half precision is infinite there.
+            with np.errstate(over="ignore"):
+                is_inside = np.all((leaf >= self.box[0]) & (leaf <= self.box[1]))
+            if not is_inside:
                 rule = "inside the box, which a chain cannot enter from outside"
                 got = f"a start from {leaf.min():.6g} to {leaf.max():.6g}"
                 refuse("init", rule, got, "Start inside, or widen it.")
