@@ -300,7 +300,7 @@ def options_for(draw: Draw, method: str) -> dict[str, Any]:
 
 
 @st.composite
-def run_arguments(draw: Draw, method: str, *, num_devices: int) -> dict[str, Any]:
+def run_arguments(draw: Draw, method: str, *, num_devices: int, is_long: bool) -> dict[str, Any]:
     """Valid arguments of `iso.sample`, which may not fit together."""
     given: dict[str, Any] = {"num_steps": draw(st.sampled_from([12, 12, 1, 2, 7, 23]))}
     menus: dict[str, list[Any]] = {
@@ -319,7 +319,7 @@ def run_arguments(draw: Draw, method: str, *, num_devices: int) -> dict[str, Any
         "throw": [True],
         "devices": [1, num_devices],
     }
-    for name in draw(st.lists(st.sampled_from(sorted(menus)), max_size=4, unique=True)):
+    for name in draw(st.lists(st.sampled_from(sorted(menus)), max_size=4 if is_long else 2, unique=True)):
         given[name] = draw(st.sampled_from(menus[name]))
     if method == "svgd":
         given["num_chains"] = 3
@@ -330,14 +330,16 @@ def run_arguments(draw: Draw, method: str, *, num_devices: int) -> dict[str, Any
 def calls(draw: Draw, methods: tuple[str, ...], *, num_devices: int = 1, is_long: bool = False) -> Call:
     """A call with one of some constructors; of three, one is wrong somewhere."""
     method = draw(st.sampled_from(methods))
-    potentials = ON_DATA if method in WITH_DATA else [*ENERGIES, *ENERGIES[:2], *ON_DATA, *OTHERS]
+    # Fewer structures for `make test`: most of its time is compilation.
+    some = slice(None) if is_long else slice(3)
+    potentials = ON_DATA[some] if method in WITH_DATA else [*ENERGIES, *ENERGIES[:2], *ON_DATA[some], *OTHERS]
     potential = draw(st.sampled_from(potentials))
-    options, run = draw(options_for(method)), draw(run_arguments(method, num_devices=num_devices))
-    position = draw(st.sampled_from(sorted(_positions(jnp.float32))))
+    options, run = draw(options_for(method)), draw(run_arguments(method, num_devices=num_devices, is_long=is_long))
+    position = draw(st.sampled_from(sorted(_positions(jnp.float32)) if is_long else ["dict", "vector", "nested"]))
     if potential.name in ("reference", "simplex", "ordered"):
         position = "vector" if potential.name != "ordered" else "increasing"
     step_size = draw(st.sampled_from(_step_sizes(method, position, is_long=is_long)))
-    dtype = jnp.dtype(draw(st.sampled_from(DTYPES))).name
+    dtype = jnp.dtype(draw(st.sampled_from(DTYPES if is_long else DTYPES[1:4]))).name
     start = draw(st.sampled_from(["function", "per chain"] if method == "svgd" else ["one", "function", "per chain"]))
     wrong_init = None
     where = draw(st.sampled_from([""] * 8 + ["step_size", "options", "init", "run", "potential"]))

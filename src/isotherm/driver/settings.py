@@ -27,6 +27,7 @@ _MAX_STEPS = np.iinfo(np.int32).max // 2
 _MAX_CHAINS = np.iinfo(np.int32).max
 # Draws at which a scheduled temperature is evaluated.
 _MAX_PROBED = 100_000
+ON_DIVERGENCE = ("freeze", "stop")
 # Default number of ladders of an exchange sampler: one ladder alone cannot show that it is stuck.
 NUM_LADDERS = 2
 
@@ -49,6 +50,7 @@ class Settings:
     # Runs of up to so many records share a program.
     room: int = 0
     devices: tuple[Any, ...] | None = None  # None is all of them.
+    on_divergence: str = "freeze"  # See `isotherm.sample`.
     num_effective: int | None = None  # Draws at which a run ends; see `diagnostics.precision`.
 
     def __post_init__(self):
@@ -63,6 +65,7 @@ class Settings:
         check_integer("thinning", self.thinning, 1, "Give the iterations between two draws; 1 keeps all.")
         check_integer("burn_in", self.burn_in, 0, "Give the number of iterations to discard at the start.")
         check_choice("chain_mode", self.chain_mode, ("auto", *CHAIN_MODES))
+        check_choice("on_divergence", self.on_divergence, ON_DIVERGENCE)
         if self.block_length is not None:
             check_integer("block_length", self.block_length, 1, "Give iterations per block, or None.")
         if self.num_effective is not None:
@@ -96,6 +99,11 @@ class Settings:
             refuse("thinning", rule, got, "Lower `burn_in` or `thinning`, or take more steps.")
         return times
 
+    def is_over(self, diverged_at: Any) -> bool:
+        """Whether a run ends because of the chains that diverged; -1 is never."""
+        is_lost = np.asarray(diverged_at) >= 0
+        return bool(np.any(is_lost) if self.on_divergence == "stop" else np.all(is_lost))
+
     def seed_words(self) -> np.ndarray:
         """The words of the seed's key."""
         return seed_words(self.seed)
@@ -103,6 +111,8 @@ class Settings:
     def as_json(self) -> dict[str, Any]:
         """The settings that a resumed run must share."""
         kept = {name: value for name, value in vars(self).items() if name not in ("block_length", "room", "devices")}
+        if self.on_divergence == "freeze":
+            del kept["on_divergence"]  # Folders of before it existed have none.
         if not isinstance(self.seed, int):
             high, low = (int(word) for word in self.seed_words())
             kept["seed"] = (high << 32) + low

@@ -71,7 +71,8 @@ class Limited(WrappedKernel):
         # In units of the largest component, whose square cannot overflow; beyond 1e37 its inverse may be flushed to zero.
         leaves = jax.tree.leaves(gradient)
         largest = jnp.max(jnp.stack([jnp.max(jnp.abs(leaf), initial=0.0) for leaf in leaves]))
-        unit = jnp.where((largest > 0) & jnp.isfinite(largest), jnp.minimum(largest, 1e37), 1.0)
+        limit = min(1e37, float(jnp.finfo(largest.dtype).max))
+        unit = jnp.where((largest > 0) & jnp.isfinite(largest), jnp.minimum(largest, limit), 1.0)
         norm = jnp.sqrt(sum(jnp.sum((leaf / unit) ** 2) for leaf in leaves))
         allowed = self.length / move.step_size
         factor = jnp.where(norm > allowed / unit, allowed / norm, unit)
