@@ -103,8 +103,8 @@ def sample(
         checkpoint_every: seconds between two checkpoints, with a folder.
         progress: whether to show a progress bar; None shows it on a terminal.
         throw: whether a diverged chain raises `DivergenceError`; otherwise it warns, and its draws have weight zero.
-        on_divergence: "freeze" leaves a diverged chain lost and goes on with the others; "stop" ends the run at the iteration at which
-            the first chain diverges, and keeps a copy of the state on the host.
+        on_divergence: "freeze" goes on with the other chains; "stop" ends the run at the iteration at which the first chain
+            diverges, for a copy of the state to the host in every block.
         callback: called with a `Status` about twice a second; the run ends early where it returns True.
         measure_bias: whether to measure `Run.bias`, for a few gradients and, with a folder, their compilation at the end.
         source: where the potential came from, stored with the run for the command line.
