@@ -92,3 +92,49 @@ def test_replicas_of_a_ladder():
         run = iso.sample(growing, sampler, num_steps=60, init=key, on_divergence="stop", block_length=50)
     found = run.stats["diverged_at"]
     assert run.num_steps == found[found >= 0].min() + 1 == found.max() + 1
+
+
+@pytest.mark.parametrize("block_length", [None, 1, 7])
+def test_a_chain_is_restarted_where_it_began(block_length):
+    whole, _ = start()
+    first = int(whole.stats["diverged_at"][1])
+    run, message = start(on_divergence="restart", block_length=block_length)
+    assert run.num_steps == 60
+    restarted = run.draws[1]
+    # After the restart the chain repeats itself, since it has no noise.
+    np.testing.assert_array_equal(restarted[first + 1 : 2 * first + 2], restarted[: first + 1])
+    assert np.isfinite(run.log_weights[1]).tolist() == [k % (first + 1) != first for k in range(60)]
+    assert run.stats["num_restarts"].tolist() == [int(np.sum(~np.isfinite(weights))) for weights in run.log_weights]
+    assert run.stats["num_restarts"][1] == 60 // (first + 1) > 1
+    assert run.stats["num_restarts"][2] == 0
+    assert run.stats["diverged_at"].tolist() == [-1, -1, -1]
+    np.testing.assert_array_equal(run.draws[2], whole.draws[2])
+    assert "2 of 3 chains diverged (energy not finite) and were restarted" in message
+    assert "restarted" in [check.name for check in run.checks]
+
+
+def test_a_restart_forgets_the_momentum_and_resumes(tmp_path):
+    given = {"init": STARTS, "num_steps": 60, "progress": False, "on_divergence": "restart"}
+    sampler = iso.msgd(0.02)
+    with pytest.warns(iso.DivergenceWarning):
+        whole = iso.sample(growing, sampler, **given)
+    first = int(np.argmin(np.isfinite(whole.log_weights[1])))
+    assert first > 0
+    np.testing.assert_array_equal(whole.draws[1, first + 1 : first + 8], whole.draws[1, :7])
+    halted = {"out": tmp_path / "run", "block_length": 5, "callback": lambda status: status.iteration >= first + 4}
+    with pytest.warns(iso.DivergenceWarning):
+        iso.sample(growing, sampler, **given, **halted)
+    with pytest.warns(iso.DivergenceWarning):
+        resumed = iso.resume(tmp_path / "run", growing, sampler)
+    np.testing.assert_array_equal(resumed.draws, whole.draws)
+    np.testing.assert_array_equal(resumed.stats["num_restarts"], whole.stats["num_restarts"])
+
+
+def test_restarts_and_metropolis_tests():
+    with pytest.raises(ValueError, match="`on_divergence` must be 'freeze' or 'stop' for mala; got 'restart'"):
+        iso.sample(lambda x: x @ x, iso.mala(0.1), num_steps=5, init=jnp.zeros(2), on_divergence="restart")
+
+
+def test_restarts_raise_where_asked():
+    with pytest.raises(iso.DivergenceError, match="were restarted"):
+        iso.sample(growing, SAMPLER, num_steps=60, init=STARTS, on_divergence="restart", throw=True)

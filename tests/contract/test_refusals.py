@@ -125,7 +125,10 @@ CASES = {
         lambda: start(num_runs=10**30),
         r"`num_runs` must be such that there are at most 2147483647 chains in all; got 1000",
     ),
-    "on divergence": (lambda: start(on_divergence="halt"), r"`on_divergence` must be one of 'freeze', 'stop'; got"),
+    "on divergence": (
+        lambda: start(on_divergence="halt"),
+        r"`on_divergence` must be one of 'freeze', 'stop', 'restart'; got",
+    ),
     "batch by hand": (
         lambda: iso.sgd(step_size=0.1).step(
             jnp.zeros(2, jnp.uint32), iso.sgd(step_size=0.1).init(energy, jnp.zeros(2)), 3.0

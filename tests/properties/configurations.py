@@ -317,6 +317,7 @@ def run_arguments(draw: Draw, method: str, *, num_devices: int, is_long: bool) -
         "target_energy": [0.5, 100.0],
         "measure_bias": [False],
         "throw": [True],
+        "on_divergence": ["freeze", "stop", "restart"],
         "devices": [1, num_devices],
     }
     for name in draw(st.lists(st.sampled_from(sorted(menus)), max_size=4 if is_long else 2, unique=True)):

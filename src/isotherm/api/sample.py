@@ -104,7 +104,8 @@ def sample(
         progress: whether to show a progress bar; None shows it on a terminal.
         throw: whether a diverged chain raises `DivergenceError`; otherwise it warns, and its draws have weight zero.
         on_divergence: "freeze" goes on with the other chains; "stop" ends the run at the iteration at which the first chain
-            diverges, for a copy of the state to the host in every block.
+            diverges, for a copy of the state to the host in every block; "restart" puts a diverged chain back to its start,
+            for the memory of one more position per chain, and `run.stats["num_restarts"]` counts these.
         callback: called with a `Status` about twice a second; the run ends early where it returns True.
         measure_bias: whether to measure `Run.bias`, for a few gradients and, with a folder, their compilation at the end.
         source: where the potential came from, stored with the run for the command line.

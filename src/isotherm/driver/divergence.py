@@ -79,3 +79,17 @@ def report_divergence(
     if throw or getattr(jax.config, "jax_debug_nans"):  # noqa: B009
         raise DivergenceError(message)
     warnings.warn(message, DivergenceWarning, stacklevel=7)
+
+
+def report_restarts(num_restarts: np.ndarray, throw: bool, potential: Potential) -> None:
+    """Warn about chains that were put back to their start, or raise."""
+    total, chains = int(num_restarts.sum()), int(np.sum(num_restarts > 0))
+    if total == 0:
+        return
+    message = (
+        f"{chains} of {num_restarts.size} chains diverged (energy not finite) and were restarted, {total} times in all. Draws that "
+        f"are not finite have weight zero; `run.stats['num_restarts']` has the counts. {remedy_for(potential)}"
+    )
+    if throw:
+        raise DivergenceError(message)
+    warnings.warn(message, DivergenceWarning, stacklevel=7)

@@ -17,7 +17,7 @@ from isotherm.distributed import barrier, largest_of, process_index
 from isotherm.driver.checkpoints import Checkpoints
 from isotherm.driver.describe import environment
 from isotherm.driver.device_memory import device_memory
-from isotherm.driver.divergence import refuse_run_without_draws, report_divergence
+from isotherm.driver.divergence import refuse_run_without_draws, report_divergence, report_restarts
 from isotherm.driver.interrupts import Interrupts
 from isotherm.driver.layout import records_to_host, without_diverged
 from isotherm.driver.prepare import PreparedRun
@@ -137,7 +137,7 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
             check_exists(host.folder, iteration)
             if count:
                 kept = records_to_host(program, records, count, layout)
-                diverged_at = layout.state(milestones.diverged_at)
+                diverged_at = layout.state(settings.lost_at(milestones.diverged_at))
                 drawn_at = np.asarray(times[num_done : num_done + count])
                 kept["log_weights"] = without_diverged(kept, drawn_at, diverged_at, layout.num_ladders)
                 with writing_to(host.folder, iteration):
@@ -172,7 +172,7 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
     timings["seconds"] = time.perf_counter() - began
     if host.at_end is not None:
         host.at_end(program.to_host(carry))
-    diverged_at = layout.state(program.whole(carry.milestones.diverged_at, "lanes"))
+    diverged_at = layout.state(settings.lost_at(program.whole(carry.milestones.diverged_at, "lanes")))
     is_lost = bool(np.all(diverged_at >= 0))
     is_without_draws = num_done == 0 or bool(np.all((diverged_at >= 0) & (diverged_at <= times[0])))
     if checkpoints is not None:
@@ -190,7 +190,7 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
     if is_without_draws:
         refuse_run_without_draws(diverged_at, settings.is_over(diverged_at), prepared.potential)
     stats = {name: value for name, value in program.statistics(carry).items() if jax.tree.leaves(value)}
-    stats = layout.state(stats)
+    stats = layout.state(stats) | {"diverged_at": diverged_at}
     if is_precise():
         stats["fewest_effective"] = np.asarray(fewest)
     if prepared.potential.space is not None and "best_position" in stats:
@@ -218,6 +218,7 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
     barrier("end of run")
     has_ladder, stops = layout.num_ladders is not None, settings.on_divergence == "stop"
     report_divergence(diverged_at, host.throw, has_ladder, stops, prepared.potential)
+    report_restarts(stats.get("num_restarts", np.zeros(1)), host.throw, prepared.potential)
     interrupts.finish()
     if layout.num_samplers is None:
         return [run]

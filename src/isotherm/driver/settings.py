@@ -27,7 +27,7 @@ _MAX_STEPS = np.iinfo(np.int32).max // 2
 _MAX_CHAINS = np.iinfo(np.int32).max
 # Draws at which a scheduled temperature is evaluated.
 _MAX_PROBED = 100_000
-ON_DIVERGENCE = ("freeze", "stop")
+ON_DIVERGENCE = ("freeze", "stop", "restart")
 # Default number of ladders of an exchange sampler: one ladder alone cannot show that it is stuck.
 NUM_LADDERS = 2
 
@@ -99,9 +99,14 @@ class Settings:
             refuse("thinning", rule, got, "Lower `burn_in` or `thinning`, or take more steps.")
         return times
 
+    def lost_at(self, diverged_at: Any) -> np.ndarray:
+        """The iterations since which chains are lost, of those of their first divergence; -1 is never."""
+        found = np.asarray(diverged_at)
+        return np.full_like(found, -1) if self.on_divergence == "restart" else found
+
     def is_over(self, diverged_at: Any) -> bool:
         """Whether a run ends because of the chains that diverged; -1 is never."""
-        is_lost = np.asarray(diverged_at) >= 0
+        is_lost = self.lost_at(diverged_at) >= 0
         return bool(np.any(is_lost) if self.on_divergence == "stop" else np.all(is_lost))
 
     def seed_words(self) -> np.ndarray:

@@ -213,7 +213,8 @@ class Program(Part):
         milestones = carry.milestones
         if self.tracks_best:
             milestones = milestones._replace(best_position=self.packing.unpack(milestones.best_position))
-        return {**milestones._asdict(), **moved, **coupled}
+        restarts = {"num_restarts": state.restart.number} if self.parts.restarts else {}
+        return {**milestones._asdict(), **restarts, **moved, **coupled}
 
     @_compiled(donated=(3,))
     def couple(self, keys: Keys, stream: Stream, carry: Carry, iteration: Any) -> Carry:
@@ -360,7 +361,7 @@ class _Specs:
         self.runs, self.lanes, self.nowhere = Spec(*runs), Spec(*runs, CHAINS), Spec()
         reads_others = program.parts.coupling.traits.reads_others
         self.coupled = self.runs if reads_others else self.lanes
-        state = State(self.lanes, self.lanes, self.coupled, self.lanes, self.lanes)
+        state = State(self.lanes, self.lanes, self.coupled, self.lanes, self.lanes, self.lanes)
         self.carry = Carry(state, self.lanes)  # pyright: ignore[reportArgumentType]
         self.observed = Spec(None, *self.coupled)
         kept = Spec(None, *self.lanes)
