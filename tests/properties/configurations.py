@@ -165,7 +165,25 @@ BAD_SCHEDULES = [
     Named("schedule from 0", lambda k: 0.1 * k),
     Named("schedule of text", lambda k: "a"),
 ]
-BAD = [-1, 0, 0.0, -0.5, float("nan"), float("inf"), "x", None, (), (1,), True, 10**30, 1e-320, [[1.0]], 1j, object]
+BAD = [
+    -1,
+    0,
+    0.0,
+    -0.5,
+    float("nan"),
+    float("inf"),
+    "x",
+    None,
+    (),
+    (1,),
+    True,
+    10**30,
+    1e300,
+    1e-320,
+    [[1.0]],
+    1j,
+    object,
+]
 BAD_ARRAYS = [np.array([1.0, np.nan]), np.zeros((0,)), np.ones(3), np.array(["a"]), {"a": 0.1}, [0.1, -0.1]]
 COLLECTS = [
     Named("sums", lambda x: sum(jnp.sum(leaf) for leaf in jax.tree.leaves(x))),
