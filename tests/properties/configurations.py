@@ -33,7 +33,7 @@ class Named:
 
 
 def squares(x):
-    return 0.5 * sum(jnp.sum((leaf - 1.0) ** 2) for leaf in jax.tree.leaves(x))
+    return jnp.asarray(0.5 * sum(jnp.sum((leaf - 1.0) ** 2) for leaf in jax.tree.leaves(x)))
 
 
 def bounded(x):
@@ -41,7 +41,7 @@ def bounded(x):
 
 
 def quartic(x):
-    return sum(jnp.sum(leaf**4) for leaf in jax.tree.leaves(x))
+    return jnp.asarray(sum(jnp.sum(leaf**4) for leaf in jax.tree.leaves(x)))
 
 
 def walled(x):
