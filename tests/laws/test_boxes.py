@@ -161,3 +161,12 @@ def test_a_limit_shortens_gradients_of_any_size():
             kernel.init(jnp.zeros(2)), jnp.array([0.6, 0.8]) * size, jnp.zeros(2), Move(0.1 * one, 0 * one, one, one)
         )
         np.testing.assert_allclose(moved.position, [-0.3, -0.4], rtol=1e-5)
+
+
+def test_scales_of_a_position_with_a_tuple():
+    position = {"a": [jnp.zeros(2), (jnp.zeros((1, 2)),)]}
+    steps = {"a": [0.1, (0.2,)]}
+    run = iso.sample(
+        lambda x: jnp.sum(x["a"][0] ** 2) + jnp.sum(x["a"][1][0] ** 2), iso.sgld(steps), num_steps=4, init=position
+    )
+    assert np.isfinite(run.draws["a"][1][0]).all()

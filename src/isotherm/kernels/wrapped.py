@@ -101,8 +101,7 @@ class Scaled(WrappedKernel):
             refuse(
                 "step_size", "one number for particles, which move together", "one for every coordinate", "Give one."
             )
-        own = jax.tree.map(lambda leaf: leaf.shape[2:], position)
-        shapes = jax.tree.leaves(own, is_leaf=lambda node: isinstance(node, tuple))
+        shapes = [leaf.shape[2:] for leaf in jax.tree.leaves(position)]
         size = sum(int(np.prod(shape)) for shape in shapes)
         if self.is_dense:
             if np.shape(self.factor) != (size, size):
