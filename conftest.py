@@ -44,6 +44,7 @@ _SHORT = {
     "models",
     "networks",
     "predictive",
+    "properties",
     "reproducibility",
     "unit",
 }

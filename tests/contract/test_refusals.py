@@ -117,6 +117,26 @@ CASES = {
     "no chains": (lambda: start(num_chains=0), r"`num_chains` must be"),
     "seed": (lambda: start(seed=-1), r"`seed` must be an integer of at least 0"),
     "chain mode": (lambda: start(chain_mode="pmap"), r"`chain_mode` must be one of 'auto', 'vmap', 'map', 'unroll'"),
+    "step beyond single precision": (
+        lambda: start(sampler=iso.sgld(1e300)),
+        r"`sampler` must be made of numbers that float32 can hold, at most 3.4e\+38; got 1e\+300",
+    ),
+    "rung beyond single precision": (
+        lambda: iso.resgld(1e39, temperatures=(1.0, 2.0)),
+        r"`step_sizes` must be a finite real number above 0 and at most 3.4.*e\+38; got 1e\+39",
+    ),
+    "track the best": (
+        lambda: start(track_best="yes"),
+        r"`track_best` must be True, False or None; got 'yes'\. Leave it out",
+    ),
+    "too many runs": (
+        lambda: start(num_runs=10**30),
+        r"`num_runs` must be such that there are at most 2147483647 chains in all; got 1000",
+    ),
+    "on divergence": (
+        lambda: start(on_divergence="halt"),
+        r"`on_divergence` must be one of 'freeze', 'stop', 'restart'; got",
+    ),
     "batch by hand": (
         lambda: iso.sgd(step_size=0.1).step(
             jnp.zeros(2, jnp.uint32), iso.sgd(step_size=0.1).init(energy, jnp.zeros(2)), 3.0

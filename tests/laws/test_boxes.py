@@ -142,6 +142,16 @@ def test_the_bias_of_new_momenta_under_gradient_noise_is_known():
         assert abs(found.mean - found.bias - 1.0) < 4.0 * np.hypot(found.std_error, found.bias_error) + 0.1 * found.bias
 
 
+@pytest.mark.parametrize(
+    "sampler", [iso.sgd(0.05, box=(-1e30, 1e30)), iso.awsgld(0.05, partition=(1.0, 9.0, 40), max_displacement=1.0)]
+)
+def test_walls_and_limits_beyond_half_precision(sampler):
+    energy = lambda x: 0.5 * jnp.sum((x - 1.0) ** 2).astype(jnp.float32)  # noqa: E731
+    run = iso.sample(energy, sampler, num_steps=4, init=jnp.zeros(2, jnp.float16))
+    assert np.isfinite(run.draws).all()
+    assert np.isfinite(run.log_weights).all()
+
+
 def test_a_limit_shortens_gradients_of_any_size():
     from isotherm.kernels import SGLD, limited
 
@@ -151,3 +161,12 @@ def test_a_limit_shortens_gradients_of_any_size():
             kernel.init(jnp.zeros(2)), jnp.array([0.6, 0.8]) * size, jnp.zeros(2), Move(0.1 * one, 0 * one, one, one)
         )
         np.testing.assert_allclose(moved.position, [-0.3, -0.4], rtol=1e-5)
+
+
+def test_scales_of_a_position_with_a_tuple():
+    position = {"a": [jnp.zeros(2), (jnp.zeros((1, 2)),)]}
+    steps = {"a": [0.1, (0.2,)]}
+    run = iso.sample(
+        lambda x: jnp.sum(x["a"][0] ** 2) + jnp.sum(x["a"][1][0] ** 2), iso.sgld(steps), num_steps=4, init=position
+    )
+    assert np.isfinite(run.draws["a"][1][0]).all()

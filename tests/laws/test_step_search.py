@@ -165,3 +165,21 @@ def test_what_a_pilot_cannot_find_is_refused():
         iso.as_optax(iso.sgld("auto"), 0)
     with pytest.raises(InputError, match="`temperature` must be"):
         iso.sgld("auto", temperature=-1.0)
+
+
+def test_the_first_step_of_positions_in_half_precision():
+    import jax
+
+    from isotherm.pilots.exact import first_step
+
+    class Rounds:
+        def next_seed(self):
+            return 0
+
+        def energies(self, potential, positions):
+            return np.asarray(jax.vmap(lambda x: 0.5 * jnp.sum(x.astype(jnp.float32) ** 2))(positions))
+
+    rounds: Any = Rounds()
+    potential: Any = None
+    half, single = (first_step(rounds, potential, np.zeros((3, 2), dtype)) for dtype in (np.float16, np.float32))
+    assert half == single

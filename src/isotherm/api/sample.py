@@ -60,6 +60,7 @@ def sample(
     checkpoint_every: float = 60.0,
     progress: bool | None = None,
     throw: bool = False,
+    on_divergence: str = "freeze",
     callback: Callable[[Status], Any] | None = None,
     measure_bias: bool = True,
     source: dict[str, Any] | None = None,
@@ -105,6 +106,9 @@ def sample(
         checkpoint_every: seconds between two checkpoints, with a folder.
         progress: whether to show a progress bar; None shows it on a terminal.
         throw: whether a diverged chain raises `DivergenceError`; otherwise it warns, and its draws have weight zero.
+        on_divergence: "freeze" goes on with the other chains; "stop" ends the run at the iteration at which the first chain
+            diverges, for a copy of the state to the host in every block; "restart" puts a diverged chain back to its start,
+            for the memory of one more position per chain, and `run.stats["num_restarts"]` counts these.
         callback: called with a `Status` about twice a second; the run ends early where it returns True.
         measure_bias: whether to measure `Run.bias`, for a few gradients and, with a folder, their compilation at the end.
         source: where the potential came from, stored with the run for the command line.
@@ -152,6 +156,7 @@ def sample(
     given |= {"target_energy": target_energy, "track_best": track_best, "num_effective": num_effective}
     given |= {"chain_mode": chain_mode, "block_length": block_length, "devices": check_devices(devices)}
     given |= {"chains_at_once": chains_at_once}
+    given["on_divergence"] = on_divergence
     host = HostOptions(folder, checkpoint_every, progress, throw, callback, measure_bias)
     stored = resume and folder is not None and (folder / "run.json").exists()
     # Refuse wrong input before a pilot runs, which may choose the number of chains.
@@ -255,5 +260,9 @@ def _resume_with(
     for name in ("num_runs", "num_ladders", "seed", "thinning", "burn_in"):
         if stored[name] != asked[name]:
             refuse(name, f"{stored[name]}, as in the run in {host.folder}", asked[name], "Start another run elsewhere.")
+    given, before = settings.on_divergence, stored.get("on_divergence", "freeze")
+    if given != before:
+        remedy = "Start another run elsewhere."
+        refuse("on_divergence", f"{before!r}, as in the run in {host.folder}", repr(given), remedy)
     with locked(host.folder, "out"):
         return resume_from(potential, sampler, settings.num_steps, init, collect, host, settings.devices)

@@ -45,6 +45,7 @@ def sweep(
     devices: Any = None,
     progress: bool | None = None,
     throw: bool = False,
+    on_divergence: str = "freeze",
 ) -> dict[Any, Run]:
     """Run many samplers on a potential, those of one structure as one program.
 
@@ -76,6 +77,7 @@ def sweep(
     given: dict[str, Any] = {"num_steps": num_steps, "num_chains": num_chains, "num_runs": num_runs}
     given |= {"num_ladders": num_ladders, "seed": seed, "thinning": thinning, "burn_in": burn_in}
     given |= {"track_best": track_best, "chain_mode": chain_mode, "devices": check_devices(devices)}
+    given["on_divergence"] = on_divergence
     # All samplers are checked before the first pilot.
     checked = {name: checked_start(potential, sampler, init, collect, **given) for name, sampler in named.items()}
     resolved: dict[Any, Resolved] = {}
@@ -88,7 +90,9 @@ def sweep(
             settings = settings_of(settled, init, **given)
         leaves, structure = jax.tree.flatten(dataclasses.replace(settled, name=""))
         shapes = tuple(np.shape(leaf) for leaf in leaves)
-        groups.setdefault((structure, shapes), []).append((name, settled, settings))
+        # One sampler must not end the run of another.
+        own = name if settings.on_divergence == "stop" else None
+        groups.setdefault((structure, shapes, own), []).append((name, settled, settings))
     runs: dict[Any, Run] = {}
     for group in groups.values():
         began = time.perf_counter()

@@ -44,6 +44,13 @@ def checks_without_draws(run: Run) -> list[Check]:
         what = "replicas" if "num_swaps" in run.stats else "chains"
         text = f"{int(diverged.sum())} of {diverged.size} {what} diverged."
         found.append(checks.DIVERGED.found(text, "Lower `step_size`, or use a `box`.", number=diverged.sum()))
+    restarts = np.asarray(run.stats.get("num_restarts", 0))
+    if restarts.any():
+        text = (
+            f"{int(np.sum(restarts > 0))} of {restarts.size} chains were restarted, {int(restarts.sum())} times in all."
+        )
+        remedy = "Draws after a restart begin at the start again. Lower `step_size`, or use a `box`."
+        found.append(checks.RESTARTED.found(text, remedy, number=restarts.sum()))
     if run.has_died:
         return [*found, checks.ALL_DIVERGED.found("All chains diverged; the draws are unusable.")]
     return [*found, *_starts(run)]

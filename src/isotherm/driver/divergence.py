@@ -39,8 +39,13 @@ def remedy_for(potential: Potential) -> str:
     return f"Numbers in the data that are not finite (NaN, infinity): {lost}. Remove or replace them."
 
 
-def refuse_run_without_draws(diverged_at: np.ndarray, potential: Potential) -> NoReturn:
-    """Raise for a run that ended before its first draw: its chains diverged, or its callback stopped it."""
+def refuse_run_without_draws(diverged_at: np.ndarray, is_over: bool, potential: Potential) -> NoReturn:
+    """Raise for a run that ended before its first draw: by chains that diverged if it `is_over`, else by its callback."""
+    if is_over and np.any(diverged_at < 0):
+        raise DivergenceError(
+            f"{int(np.sum(diverged_at >= 0))} of {diverged_at.size} chains diverged (energy not finite) before the first draw, at "
+            f'iteration {int(diverged_at.max())}, and `on_divergence="stop"` ended the run. {remedy_for(potential)}'
+        )
     if np.any(diverged_at < 0):
         refuse("callback", "such that the run continues to its first draw", "a stop before it", "Lower `burn_in`.")
     raise DivergenceError(
@@ -49,7 +54,9 @@ def refuse_run_without_draws(diverged_at: np.ndarray, potential: Potential) -> N
     )
 
 
-def report_divergence(diverged_at: np.ndarray, throw: bool, has_ladder: bool, potential: Potential) -> None:
+def report_divergence(
+    diverged_at: np.ndarray, throw: bool, has_ladder: bool, stops: bool, potential: Potential
+) -> None:
     """Warn about chains that diverged, or raise; the chains of a ladder are its replicas."""
     places = np.argwhere(diverged_at >= 0)
     if len(places) == 0:
@@ -59,6 +66,9 @@ def report_divergence(diverged_at: np.ndarray, throw: bool, has_ladder: bool, po
         one, many = "replica", "ladder"
         then = "Each stays on its rung and blocks swaps; its draws on the target rung have weight zero."
 
+    if stops:
+        then = 'The run ended there (`on_divergence="stop"`).'
+
     def named(place: np.ndarray) -> str:
         *run, chain = place
         return f"{one} {chain}" + (f" of {many} {run[0]}" if run else "") + f" at iteration {diverged_at[tuple(place)]}"
@@ -67,5 +77,19 @@ def report_divergence(diverged_at: np.ndarray, throw: bool, has_ladder: bool, po
     message = f"{len(places)} of {diverged_at.size} {one}s diverged (energy not finite): {listed}. {then} {remedy_for(potential)}"
     # `jax_debug_nans` is off inside programs, so it acts here.
     if throw or getattr(jax.config, "jax_debug_nans"):  # noqa: B009
+        raise DivergenceError(message)
+    warnings.warn(message, DivergenceWarning, stacklevel=7)
+
+
+def report_restarts(num_restarts: np.ndarray, throw: bool, potential: Potential) -> None:
+    """Warn about chains that were put back to their start, or raise."""
+    total, chains = int(num_restarts.sum()), int(np.sum(num_restarts > 0))
+    if total == 0:
+        return
+    message = (
+        f"{chains} of {num_restarts.size} chains diverged (energy not finite) and were restarted, {total} times in all. Draws that "
+        f"are not finite have weight zero; `run.stats['num_restarts']` has the counts. {remedy_for(potential)}"
+    )
+    if throw:
         raise DivergenceError(message)
     warnings.warn(message, DivergenceWarning, stacklevel=7)

@@ -17,7 +17,7 @@ from isotherm.distributed import barrier, largest_of, process_index
 from isotherm.driver.checkpoints import Checkpoints
 from isotherm.driver.describe import environment
 from isotherm.driver.device_memory import device_memory
-from isotherm.driver.divergence import refuse_run_without_draws, report_divergence
+from isotherm.driver.divergence import refuse_run_without_draws, report_divergence, report_restarts
 from isotherm.driver.interrupts import Interrupts
 from isotherm.driver.layout import records_to_host, without_diverged
 from isotherm.driver.prepare import PreparedRun
@@ -26,7 +26,7 @@ from isotherm.driver.provenance import logged
 from isotherm.driver.run_folder import check_exists, writing_to
 from isotherm.engine import program_cache
 from isotherm.engine.blocks import Carry, Times
-from isotherm.engine.program import identity
+from isotherm.engine.program import Program, identity
 from isotherm.foundation.checks import CheckedParts
 from isotherm.foundation.transfers import transfers_on_purpose
 from isotherm.potentials.reference import ReferenceChecks
@@ -112,7 +112,10 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
     shows = host.progress if is_writer else False
     with Interrupts() as interrupts, Progress(name, iteration, settings.num_steps, lanes, shows) as bar:
         fewest = judged()
-        while iteration < settings.num_steps and not is_precise():
+        # A run that stopped at a divergence stays there when it is resumed.
+        milestones = program.whole(carry.milestones._replace(best_position=()), "lanes")
+        is_stopped = settings.on_divergence == "stop" and settings.is_over(milestones.diverged_at)
+        while iteration < settings.num_steps and not is_precise() and not is_stopped:
             carry = prepared.source.work(program, prepared.keys, carry, iteration)
             last = _end_of_block(prepared, iteration, num_done, pace)
             stream = prepared.source.block(iteration, last)
@@ -120,7 +123,13 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
             block = program.block(upcoming, settings.target_energy, iteration, last)
             tick = time.perf_counter()
             with device_memory(host.folder, iteration):
+                # The end of a run that stops at a divergence must not depend on that of its block.
+                before = _copied(program, carry) if settings.on_divergence == "stop" else None
                 carry, records, count = program.advance(prepared.keys, stream, carry, records, block)
+                if before is not None and (end := _first_divergence(program, carry)) is not None:
+                    last, carry = end + 1, program.on_devices(before)
+                    block = program.block(upcoming, settings.target_energy, iteration, last)
+                    carry, records, count = program.advance(prepared.keys, stream, carry, records, block)
                 count = int(count)
             seconds = time.perf_counter() - tick
             milestones = program.whole(carry.milestones._replace(best_position=()), "lanes")
@@ -128,7 +137,7 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
             check_exists(host.folder, iteration)
             if count:
                 kept = records_to_host(program, records, count, layout)
-                diverged_at = layout.state(milestones.diverged_at)
+                diverged_at = layout.state(settings.lost_at(milestones.diverged_at))
                 drawn_at = np.asarray(times[num_done : num_done + count])
                 kept["log_weights"] = without_diverged(kept, drawn_at, diverged_at, layout.num_ladders)
                 with writing_to(host.folder, iteration):
@@ -156,14 +165,14 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
                 saved = time.perf_counter()
             if interrupts.received is not None:
                 break
-            if has_ended or np.all(np.asarray(milestones.diverged_at) >= 0):
+            if has_ended or settings.is_over(milestones.diverged_at):
                 break
     with writing_to(host.folder, iteration):
         sink.flush()
     timings["seconds"] = time.perf_counter() - began
     if host.at_end is not None:
         host.at_end(program.to_host(carry))
-    diverged_at = layout.state(program.whole(carry.milestones.diverged_at, "lanes"))
+    diverged_at = layout.state(settings.lost_at(program.whole(carry.milestones.diverged_at, "lanes")))
     is_lost = bool(np.all(diverged_at >= 0))
     is_without_draws = num_done == 0 or bool(np.all((diverged_at >= 0) & (diverged_at <= times[0])))
     if checkpoints is not None:
@@ -179,9 +188,9 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
             interrupts.finish()
             raise KeyboardInterrupt
     if is_without_draws:
-        refuse_run_without_draws(diverged_at, prepared.potential)
+        refuse_run_without_draws(diverged_at, settings.is_over(diverged_at), prepared.potential)
     stats = {name: value for name, value in program.statistics(carry).items() if jax.tree.leaves(value)}
-    stats = layout.state(stats)
+    stats = layout.state(stats) | {"diverged_at": diverged_at}
     if is_precise():
         stats["fewest_effective"] = np.asarray(fewest)
     if prepared.potential.space is not None and "best_position" in stats:
@@ -207,12 +216,25 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
         with writing_to(host.folder, iteration):
             write_end(run, host.folder)
     barrier("end of run")
-    report_divergence(diverged_at, host.throw, layout.num_ladders is not None, prepared.potential)
+    has_ladder, stops = layout.num_ladders is not None, settings.on_divergence == "stop"
+    report_divergence(diverged_at, host.throw, has_ladder, stops, prepared.potential)
+    report_restarts(stats.get("num_restarts", np.zeros(1)), host.throw, prepared.potential)
     interrupts.finish()
     if layout.num_samplers is None:
         return [run]
     each = enumerate(zip(prepared.configs, probes, parts, strict=True))
     return [run.of_sampler(number, *own).without_noise() for number, own in each]
+
+
+def _copied(program: Program, carry: Carry) -> Carry:
+    """A copy of a carry on the host: programs overwrite the one that they are given."""
+    return jax.tree.map(np.array, program.to_host(carry))
+
+
+def _first_divergence(program: Program, carry: Carry) -> int | None:
+    """The first iteration at which a chain diverged."""
+    diverged_at = np.asarray(program.whole(carry.milestones.diverged_at, "lanes"))
+    return int(diverged_at[diverged_at >= 0].min()) if np.any(diverged_at >= 0) else None
 
 
 def _bias_probes(prepared: PreparedRun, carry: Carry) -> list[BiasProbe | None]:

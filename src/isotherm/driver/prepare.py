@@ -112,7 +112,11 @@ def prepare(
     sharding = _sharding_of(sampler, settings, layout, one)
     lanes = (layout.total or 1) * settings.num_chains
     is_whole = is_small(lanes, one, energy.size)
-    bound = [parts.replace_unchecked(is_small=is_whole) for parts in bound]
+    restarts = settings.on_divergence == "restart"
+    if restarts and sampler.kernel.is_adjusted:
+        remedy = "Its test rejects positions whose energy is not finite. Leave it out."
+        refuse("on_divergence", f"'freeze' or 'stop' for {sampler.name}", "'restart'", remedy)
+    bound = [parts.replace_unchecked(is_small=is_whole, restarts=restarts) for parts in bound]
     if sharding is not None:
         lanes = sharding.size_on(RUNS, layout.total or 1) * sharding.size_on(CHAINS, settings.num_chains)
     coupling_state = jax.eval_shape(lambda coupling: coupling.init(settings.num_chains), bound[0].coupling)

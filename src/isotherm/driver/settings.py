@@ -24,8 +24,10 @@ from isotherm.run.record_times import RecordTimes
 from isotherm.samplers.sampler import AnySampler
 
 _MAX_STEPS = np.iinfo(np.int32).max // 2
+_MAX_CHAINS = np.iinfo(np.int32).max
 # Draws at which a scheduled temperature is evaluated.
 _MAX_PROBED = 100_000
+ON_DIVERGENCE = ("freeze", "stop", "restart")
 # Default number of ladders of an exchange sampler: one ladder alone cannot show that it is stuck.
 NUM_LADDERS = 2
 
@@ -49,6 +51,7 @@ class Settings:
     # Runs of up to so many records share a program.
     room: int = 0
     devices: tuple[Any, ...] | None = None  # None is all of them.
+    on_divergence: str = "freeze"  # See `isotherm.sample`.
     num_effective: int | None = None  # Draws at which a run ends; see `diagnostics.precision`.
 
     def __post_init__(self):
@@ -68,10 +71,18 @@ class Settings:
             if self.chain_mode not in ("auto", "vmap"):
                 remedy = 'Leave it out, or write `chain_mode="vmap"`.'
                 refuse("chains_at_once", f'left out with `chain_mode="{self.chain_mode}"`', self.chains_at_once, remedy)
+        check_choice("on_divergence", self.on_divergence, ON_DIVERGENCE)
         if self.block_length is not None:
             check_integer("block_length", self.block_length, 1, "Give iterations per block, or None.")
         if self.num_effective is not None:
             check_integer("num_effective", self.num_effective, 1, "Give the effective draws wanted, such as 1_000.")
+        number = self.num_chains * (self.num_runs or 1) * (self.num_ladders or 1)
+        if number > _MAX_CHAINS:
+            names = ("num_chains", "num_runs", "num_ladders")
+            largest = max(names, key=lambda name: getattr(self, name) or 1)
+            refuse(largest, f"such that there are at most {_MAX_CHAINS} chains in all", number, "Lower it.")
+        if not (self.track_best is None or isinstance(self.track_best, bool)):
+            refuse("track_best", "True, False or None", short(self.track_best), "Leave it out for the default.")
         if self.num_steps > _MAX_STEPS:
             remedy = "Continue with another run that starts from the last draws: init=iso.per_chain(...)."
             refuse("num_steps", f"at most {_MAX_STEPS}", self.num_steps, remedy)
@@ -94,6 +105,16 @@ class Settings:
             refuse("thinning", rule, got, "Lower `burn_in` or `thinning`, or take more steps.")
         return times
 
+    def lost_at(self, diverged_at: Any) -> np.ndarray:
+        """The iterations since which chains are lost, of those of their first divergence; -1 is never."""
+        found = np.asarray(diverged_at)
+        return np.full_like(found, -1) if self.on_divergence == "restart" else found
+
+    def is_over(self, diverged_at: Any) -> bool:
+        """Whether a run ends because of the chains that diverged; -1 is never."""
+        is_lost = self.lost_at(diverged_at) >= 0
+        return bool(np.any(is_lost) if self.on_divergence == "stop" else np.all(is_lost))
+
     def seed_words(self) -> np.ndarray:
         """The words of the seed's key."""
         return seed_words(self.seed)
@@ -101,6 +122,8 @@ class Settings:
     def as_json(self) -> dict[str, Any]:
         """The settings that a resumed run must share."""
         kept = {name: value for name, value in vars(self).items() if name not in ("block_length", "room", "devices")}
+        if self.on_divergence == "freeze":
+            del kept["on_divergence"]  # Folders of before it existed have none.
         if not isinstance(self.seed, int):
             high, low = (int(word) for word in self.seed_words())
             kept["seed"] = (high << 32) + low

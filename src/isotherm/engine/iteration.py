@@ -30,9 +30,8 @@ class Parts(Part):
     temperature: Schedule
     chain_mode: Static[str] = "vmap"  # See `over_chains`.
     shard: Static[Shard | None] = None  # Of a run whose chains are on several devices.
-    is_small: Static[bool] = (
-        False  # Whether an iteration is compiled into one function on a CPU; see `engine.whole_loops`.
-    )
+    is_small: Static[bool] = False  # Whether iterations are one function each on a CPU; see `engine.whole_loops`.
+    restarts: Static[bool] = False  # Whether chains whose energy is not finite are put back to their start.
 
     @property
     def num_batches(self) -> int:
@@ -68,6 +67,13 @@ class Parts(Part):
         return self.kernel.is_adjusted or self.kernel.needs_words or self.draws_reference
 
 
+class Restart(NamedTuple):
+    """Where chains are put back to when their energy is not finite, and how often they were. Leaves have an axis of chains."""
+
+    position: Any
+    number: Array
+
+
 class State(NamedTuple):
     """The state of one run. All leaves except those of `coupling` have a leading axis of chains."""
 
@@ -76,6 +82,7 @@ class State(NamedTuple):
     coupling: Any
     model_state: Any
     estimated: Any = ()  # Energies and gradients at the positions, for adjusted kernels, which evaluate proposals.
+    restart: Any = ()  # A `Restart`, for parts that restart.
 
     @property
     def position(self) -> Any:
@@ -97,11 +104,12 @@ class Inputs(NamedTuple):
 def init_state(parts: Parts, position: Any) -> State:
     """The state of one run whose chains start at `position`, leaves (P, ...)."""
     num_chains = jax.tree.leaves(position)[0].shape[0]
-    start = parts.potential.init_model_state()
-    model_state = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_chains, *jnp.shape(leaf))), start)
+    model_state = _first_model_state(parts, num_chains)
     kernel = jax.vmap(parts.kernel.init)(position)
     estimator = jax.vmap(lambda x, m: parts.estimator.init(parts.potential, x, m))(position, model_state)
     state = State(kernel, estimator, parts.coupling.init(parts.num_coupled(num_chains)), model_state)
+    if parts.restarts:
+        state = state._replace(restart=Restart(position, jnp.zeros(num_chains, jnp.int32)))
     if not parts.kernel.is_adjusted:
         return state
     words, zero = jnp.zeros(2, jnp.uint32), jnp.zeros((), jnp.int32)
@@ -132,10 +140,10 @@ def iterate(parts: Parts, state: State, inputs: Inputs, iteration: Array) -> tup
         fresh = further_energies(parts, state, batches, noises, iteration)
         noise = {"noise_covariance": fresh.noise_covariance, "num_examples": fresh.num_examples}
         to_coupling = to_coupling._replace(fresh_energies=fresh.energies, **noise)
-    before = state._replace(estimator=estimator, model_state=estimated.model_state)
+    before = state._replace(estimator=estimator, model_state=estimated.model_state, restart=())
     move = lambda state, *given: _moved(parts, state, *given)  # noqa: E731
     after = apart(parts.is_apart, iteration, move, before, estimated, inputs, to_coupling, is_update=True)
-    return after, estimated.energy
+    return _restarted(parts, after, state.restart, estimated.energy) if parts.restarts else after, estimated.energy
 
 
 def _moved(
@@ -168,6 +176,24 @@ def _moved(
         move = move._replace(iteration=jnp.broadcast_to(iteration, move.step_size.shape))
         return _settle(parts, state._replace(estimated=estimated), kernel, coupling, move, inputs)
     return State(kernel, state.estimator, coupling, state.model_state)
+
+
+def _first_model_state(parts: Parts, num_chains: int) -> Any:
+    start = parts.potential.init_model_state()
+    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_chains, *jnp.shape(leaf))), start)
+
+
+def _restarted(parts: Parts, state: State, restart: Restart, energy: Array) -> State:
+    """The state with kernels and model states of chains without a finite energy as at their start. Couplings go on."""
+    is_lost = ~jnp.isfinite(energy)
+
+    def chosen(new, old):
+        return jnp.where(is_lost.reshape(is_lost.shape + (1,) * (old.ndim - 1)), new, old).astype(old.dtype)
+
+    first = jax.vmap(parts.kernel.init)(restart.position), _first_model_state(parts, len(is_lost))
+    kernel, model_state = jax.tree.map(chosen, first, (state.kernel, state.model_state))
+    number = restart.number + is_lost.astype(jnp.int32)
+    return state._replace(kernel=kernel, model_state=model_state, restart=restart._replace(number=number))
 
 
 def apart(

@@ -214,7 +214,8 @@ class Program(Part):
         milestones = carry.milestones
         if self.tracks_best:
             milestones = milestones._replace(best_position=self.packing.unpack(milestones.best_position))
-        return {**milestones._asdict(), **moved, **coupled}
+        restarts = {"num_restarts": state.restart.number} if self.parts.restarts else {}
+        return {**milestones._asdict(), **restarts, **moved, **coupled}
 
     @_compiled(donated=(3,))
     def couple(self, keys: Keys, stream: Stream, carry: Carry, iteration: Any) -> Carry:

@@ -24,7 +24,7 @@ class Specs:
         self.runs, self.lanes, self.nowhere = Spec(*runs), Spec(*runs, CHAINS), Spec()
         reads_others = program.parts.coupling.traits.reads_others
         self.coupled = self.runs if reads_others else self.lanes
-        state = State(self.lanes, self.lanes, self.coupled, self.lanes, self.lanes)
+        state = State(self.lanes, self.lanes, self.coupled, self.lanes, self.lanes, self.lanes)
         self.carry = Carry(state, self.lanes)  # pyright: ignore[reportArgumentType]
         self.observed = Spec(None, *self.coupled)
         kept = Spec(None, *self.lanes)

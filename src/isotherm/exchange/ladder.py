@@ -12,6 +12,9 @@ from isotherm.foundation.errors import check_choice, check_integer, check_real, 
 from isotherm.foundation.parts import Part, Static
 from isotherm.foundation.schedules import Schedule, as_schedule, check_schedule
 
+# Numbers of a sampler are at least in single precision.
+_LARGEST = float(np.finfo(np.float32).max)
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Ladder(Part):
@@ -41,10 +44,11 @@ class Ladder(Part):
         if len(self.temperatures) < 2:
             refuse("ladder", "of at least 2 rungs", f"{len(self.temperatures)}", "Replica exchange needs two replicas.")
         for step_size in self.step_sizes:
-            check_real("step_sizes", step_size, "Give positive step sizes.", above=0.0)
+            check_real("step_sizes", step_size, "Give positive step sizes.", above=0.0, maximum=_LARGEST)
         for temperature in self.temperatures:
             if temperature != np.inf:  # The reference alone, on a path.
-                check_real("temperatures", temperature, "Give temperatures of at least 0.", minimum=0.0)
+                remedy = "Give temperatures of at least 0."
+                check_real("temperatures", temperature, remedy, minimum=0.0, maximum=_LARGEST)
 
     @property
     def num_rungs(self) -> int:

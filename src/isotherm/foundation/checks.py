@@ -131,6 +131,7 @@ IMPRECISE = Kind("imprecise", "whether the run has the effective draws wanted", 
 UNFINISHED = Kind("unfinished", "whether the run has ended", _REMARK)
 OLD_FORMAT = Kind("old-format", "the format of a run's folder", _REMARK)
 DIVERGED = Kind("diverged", "chains whose energy became infinite or NaN", _FAULT)
+RESTARTED = Kind("restarted", "chains that were put back to their start", _FAULT)
 ALL_DIVERGED = Kind("all-diverged", "whether any chain survived", _FAULT)
 ONE_CHAIN = Kind("one-chain", "the number of chains", _DOUBT)
 ONE_START = Kind("one-start", "whether chains started apart", _DOUBT)

@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from isotherm.foundation.errors import refuse
 from isotherm.foundation.short_text import short_fields
 
 
@@ -80,7 +81,12 @@ def as_arguments(tree: Any, dtype: Any) -> Any:
 
     def convert(leaf):
         if isinstance(leaf, (bool, int, float, np.generic)):
-            return np.asarray(leaf, dtype)  # On the host: loops by hand convert all numbers in every step.
+            with np.errstate(over="ignore"):
+                number = np.asarray(leaf, dtype)  # On the host: loops by hand convert all numbers in every step.
+            if np.isinf(number) and not np.isinf(leaf):
+                rule = f"made of numbers that {number.dtype} can hold, at most {np.finfo(number.dtype).max:.3g}"
+                refuse("sampler", rule, leaf, "Give a smaller number, or np.inf for an end of a box.")
+            return number
         return leaf if isinstance(leaf, jax.Array) else jnp.asarray(leaf)
 
     return jax.tree.map(convert, tree)

@@ -73,7 +73,8 @@ class Limited(WrappedKernel):
         # In units of the largest component, whose square cannot overflow; beyond 1e37 its inverse may be flushed to zero.
         leaves = jax.tree.leaves(gradient)
         largest = jnp.max(jnp.stack([jnp.max(jnp.abs(leaf), initial=0.0) for leaf in leaves]))
-        unit = jnp.where((largest > 0) & jnp.isfinite(largest), jnp.minimum(largest, 1e37), 1.0)
+        limit = min(1e37, float(jnp.finfo(largest.dtype).max))
+        unit = jnp.where((largest > 0) & jnp.isfinite(largest), jnp.minimum(largest, limit), 1.0)
         norm = jnp.sqrt(sum(jnp.sum((leaf / unit) ** 2) for leaf in leaves))
         allowed = self.length / move.step_size
         factor = jnp.where(norm > allowed / unit, allowed / norm, unit)
@@ -101,8 +102,7 @@ class Scaled(WrappedKernel):
         if self.is_joint or self.moves_copies:
             whom = "particles, which move together" if self.is_joint else "clients, which are averaged"
             refuse("step_size", f"one number for {whom}", "one for every coordinate", "Give one.")
-        own = jax.tree.map(lambda leaf: leaf.shape[2:], position)
-        shapes = jax.tree.leaves(own, is_leaf=lambda node: isinstance(node, tuple))
+        shapes = [leaf.shape[2:] for leaf in jax.tree.leaves(position)]
         size = sum(int(np.prod(shape)) for shape in shapes)
         if self.is_dense:
             if np.shape(self.factor) != (size, size):
@@ -209,7 +209,12 @@ class Within(WrappedKernel):
             if _broadcast(shape, own) != own:
                 remedy = "Give numbers, or one low and one high end for every coordinate: (lows, highs)."
                 refuse("box", f"(low, high) of shape {own}, as the position", f"ends of shape {shape}", remedy)
-            if isinstance(leaf, np.ndarray) and not np.all((leaf >= self.box[0]) & (leaf <= self.box[1])):
+            if not isinstance(leaf, np.ndarray):
+                continue
+            # An end beyond the largest number of half precision is infinite there.
+            with np.errstate(over="ignore"):
+                is_inside = np.all((leaf >= self.box[0]) & (leaf <= self.box[1]))
+            if not is_inside:
                 rule = "inside the box, which a chain cannot enter from outside"
                 got = f"a start from {leaf.min():.6g} to {leaf.max():.6g}"
                 refuse("init", rule, got, "Start inside, or widen it.")

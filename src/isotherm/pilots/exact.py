@@ -110,7 +110,9 @@ def first_step(rounds: Rounds, potential: Potential, position: Any) -> float:
         leaf = np.asarray(leaf)
         noise = rng.standard_normal((_DIRECTIONS, *leaf.shape))
         far = leaf + np.sqrt(sizes).reshape(-1, *(1,) * noise.ndim) * noise
-        return far.reshape(-1, *leaf.shape[1:]).astype(leaf.dtype)
+        # A move beyond the largest number of half precision has no finite energy.
+        with np.errstate(over="ignore"):
+            return far.reshape(-1, *leaf.shape[1:]).astype(leaf.dtype)
 
     both = jax.tree.map(lambda leaf: np.concatenate([leaf, moved(leaf)]), position)
     energies = rounds.energies(potential, both)
