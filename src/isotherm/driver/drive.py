@@ -146,15 +146,10 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
             length, iteration, num_done = last - iteration, last, num_done + count
             fewest = judged()
             bar.update(iteration, energy)
-            has_ended = False
-            if host.callback is not None:
-                milestones = program.whole(carry.milestones, "lanes")
-                has_ended = host.callback(Status.of(iteration, milestones)) is True
             is_due = checkpoints is not None and time.perf_counter() - saved > host.checkpoint_every
             # No process decides alone.
-            seconds, has_ended, is_due, signal_number = largest_of(
-                (seconds, has_ended, is_due, interrupts.received or 0), "end of block"
-            )
+            decided = (seconds, is_due, interrupts.received or 0)
+            seconds, is_due, signal_number = largest_of(decided, "end of block")
             if signal_number:
                 interrupts.received = signal.Signals(int(signal_number))
             if settings.block_length is None:
@@ -165,8 +160,12 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
                 saved = time.perf_counter()
             if interrupts.received is not None:
                 break
-            if has_ended or settings.is_over(milestones.diverged_at):
+            if settings.is_over(milestones.diverged_at):
                 break
+            if host.callback is not None:
+                status = Status.of(iteration, program.whole(carry.milestones, "lanes"))
+                if largest_of((host.callback(status) is True,), "callback")[0]:
+                    break
     with writing_to(host.folder, iteration):
         sink.flush()
     timings["seconds"] = time.perf_counter() - began

@@ -194,11 +194,8 @@ def energy_trace(potential: Potential, one: Any) -> EnergyTrace:
         noise = jax.tree.map(lambda leaf: leaf[0], potential.draw(words, words, zero[None], position))
         return potential.batch(words, zero), noise
 
-    def evaluated(position, potential, batch, noise):
-        return potential.evaluate(position, batch, noise, potential.init_model_state()).energy
-
     def energy(position, potential):
-        return evaluated(position, potential, *inputs(position, potential))
+        return potential.evaluate(position, *inputs(position, potential), potential.init_model_state()).energy
 
     shapes = [leaf.shape for leaf in jax.tree.leaves(one)]
     where = f"It was called with a position of shapes {shapes}."
@@ -214,7 +211,7 @@ def energy_trace(potential: Potential, one: Any) -> EnergyTrace:
         array = np.ascontiguousarray(number)
         fingerprint = zlib.crc32(f"{array.dtype}{array.shape}".encode(), fingerprint)
         fingerprint = zlib.crc32(array.view(np.uint8).data if array.size else b"", fingerprint)
-    size = _size_of(jax.make_jaxpr(evaluated)(one, potential, *jax.eval_shape(inputs, one, potential)))
+    size = _size_of(traced) - _size_of(jax.make_jaxpr(inputs)(one, potential))
     return EnergyTrace(str(dtype), str(traced.in_avals), fingerprint, size)
 
 
