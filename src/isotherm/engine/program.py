@@ -338,6 +338,8 @@ class Program(Part):
 
     def preconditioner(self, carry: Carry) -> Any:
         """Factors on the gradients at the end, like positions; None if the kernel has none."""
+        if self.sharding is None:
+            return inspect.unwrap(Program._preconditioner)(self, carry)  # A few operations, not worth a program.
         return self.whole(self._preconditioner(carry), "lanes")
 
     @_compiled()
