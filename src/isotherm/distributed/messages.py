@@ -86,12 +86,11 @@ def max_of(number: float, name: str = "number", timeout: float = _TIMEOUT) -> fl
         name: what is compared, for messages.
         timeout: seconds after which a `ProcessError` names the processes that did not arrive.
     """
-    numbers = [struct.unpack("<d", each)[0] for each in _gather(name, struct.pack("<d", number), timeout)]
-    return math.nan if any(map(math.isnan, numbers)) else max(numbers)
+    return largest_of((number,), name, timeout)[0]
 
 
 def largest_of(numbers: Sequence[float], name: str = "numbers", timeout: float = _TIMEOUT) -> tuple[float, ...]:
-    """The largest of each of several numbers over all processes, in one message.
+    """The largest of each of several numbers over all processes, in one message; NaN if one is NaN.
 
     Args:
         numbers: as many on every process.
@@ -100,7 +99,7 @@ def largest_of(numbers: Sequence[float], name: str = "numbers", timeout: float =
     """
     form = f"<{len(numbers)}d"
     found = [struct.unpack(form, each) for each in _gather(name, struct.pack(form, *numbers), timeout)]
-    return tuple(map(max, zip(*found, strict=True)))
+    return tuple(math.nan if any(map(math.isnan, each)) else max(each) for each in zip(*found, strict=True))
 
 
 def check_equal(content: bytes, name: str, remedy: str, timeout: float = _TIMEOUT) -> None:

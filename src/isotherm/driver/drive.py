@@ -113,8 +113,9 @@ def drive(prepared: PreparedRun, host: HostOptions, reached: ResumePoint, since:
     with Interrupts() as interrupts, Progress(name, iteration, settings.num_steps, lanes, shows) as bar:
         fewest = judged()
         # A run that stopped at a divergence stays there when it is resumed.
-        milestones = program.whole(carry.milestones._replace(best_position=()), "lanes")
-        is_stopped = settings.on_divergence == "stop" and settings.is_over(milestones.diverged_at)
+        is_stopped = settings.on_divergence == "stop" and settings.is_over(
+            program.whole(carry.milestones.diverged_at, "lanes")
+        )
         while iteration < settings.num_steps and not is_precise() and not is_stopped:
             carry = prepared.source.work(program, prepared.keys, carry, iteration)
             last = _end_of_block(prepared, iteration, num_done, pace)

@@ -145,7 +145,8 @@ class Program(Part):
         """Whole records on the host."""
         if self.sharding is None:
             return jax.device_get(records)
-        found = self.sharding.whole(records, Specs(self).records, self._numbers if self._records_all else {})
+        numbers = self._numbers if self._records_all else {}
+        found = self.sharding.whole(records._replace(observed={}), Specs(self).records, numbers)
         observed = dict(self.sharding.whole(records.observed, Specs(self).observed, self._numbers))
         recorded = observed.pop(_RECORDED, None)
         found = found._replace(observed=observed)
