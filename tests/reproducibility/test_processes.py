@@ -1,6 +1,5 @@
 """Runs of several processes over loopback: the same bytes as in one, however they are stopped and resumed."""
 
-import os
 import pathlib
 import subprocess
 import sys
@@ -17,7 +16,6 @@ QUICK = ("resgld",)
 
 def launch(folder, number, names, stop_after=0, devices=1):
     """Run cases in several processes."""
-    environment = {**os.environ, "NPROC": "8"}
     command = [
         str(pathlib.Path(sys.executable).with_name("isotherm")),
         "launch",
@@ -37,7 +35,6 @@ def launch(folder, number, names, stop_after=0, devices=1):
     done = subprocess.run(
         [*command, str(folder), ",".join(names), str(stop_after)],
         cwd=ROOT,
-        env=environment,
         capture_output=True,
         text=True,
         timeout=1_800,
